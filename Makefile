@@ -1,0 +1,54 @@
+# Dawr from a fresh clone: `make demo` to look at it, `make test` to check it.
+
+PYTHON ?= python3
+PORT ?= 8787
+
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt
+PYTEST := $(BIN)/python -m pytest
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check bench prove clean
+.SILENT:
+.SUFFIXES:
+.DELETE_ON_ERROR:
+
+help: ## Say what each target does
+	awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
+
+setup: .venv/.installed ## Make .venv and install everything into it
+
+demo: .venv/.runtime ## Start the sample venues on 127.0.0.1:8787 (PORT=)
+	exec $(BIN)/dawr demo --port $(PORT)
+
+test: .venv/.installed ## Run every test but the long ones
+	$(PYTEST) -q -m "not prove" --cov --cov-report=term-missing:skip-covered
+
+check: .venv/.installed ## Lint, format and types
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+bench: .venv/.installed ## Measure the engine
+	$(BIN)/python -m benchmarks.engine
+
+prove: .venv/.installed ## Run the long tests: load, and kill -9 under load
+	$(PYTEST) -q -m prove --timeout 3600 tests
+
+clean: ## Remove everything that make has made; data stays
+	rm -rf .venv .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist htmlcov
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# What the service needs, and nothing for its development: the quick way to the demo.
+.venv/.runtime: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Dawr needs Python 3.11 or newer: name one with 'make PYTHON=/path/to/python3.11'." >&2; exit 1; }
+	echo "Installing into .venv ..."
+	$(PYTHON) -m venv .venv
+	$(PIP) hatchling editables
+	$(PIP) --no-build-isolation --editable .
+	touch $@
+
+.venv/.installed: .venv/.runtime
+	$(PIP) --no-build-isolation --editable '.[dev]'
+	touch $@

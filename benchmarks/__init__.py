@@ -1,0 +1,1 @@
+"""Load runs that hold performance as ratios within one run."""

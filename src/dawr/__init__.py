@@ -1,0 +1,3 @@
+"""Dawr: a queue for places where people wait. Every number once."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,137 @@
+"""Why the rules say no.
+
+    Refused
+    ├── NotFound      UnknownVenue · UnknownQueue · UnknownDesk · UnknownTicket
+    ├── Conflict      TicketInWrongState · QueueInWrongState · LineEnded · QueueNotCalling
+    ├── Closed        QueueClosed · OutsideHours
+    ├── Full          QueueFull
+    └── Invalid       InvalidValue
+
+A leaf carries a public `code`, a sentence, and the facts that a client may need.
+A refused command changed nothing.
+"""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+Fact = str | int | bool | None
+
+
+class Refused(Exception):
+    """The rules do not allow this."""
+
+    code: ClassVar[str] = "refused"
+
+    def __init__(self, sentence: str | None = None, **facts: Fact) -> None:
+        super().__init__(sentence or self.__doc__)
+        self.facts: Mapping[str, Fact] = facts
+
+
+class NotFound(Refused):
+    """There is no such thing here."""
+
+
+class UnknownVenue(NotFound):
+    code = "unknown-venue"
+
+    def __init__(self, venue: str) -> None:
+        super().__init__(f"There is no venue {venue!r}.", venue=venue)
+
+
+class UnknownQueue(NotFound):
+    code = "unknown-queue"
+
+    def __init__(self, queue: str) -> None:
+        super().__init__(f"There is no queue {queue!r} here.", queue=queue)
+
+
+class UnknownDesk(NotFound):
+    code = "unknown-desk"
+
+    def __init__(self, desk: str) -> None:
+        super().__init__(f"There is no desk {desk!r} here.", desk=desk)
+
+
+class UnknownTicket(NotFound):
+    code = "unknown-ticket"
+
+    def __init__(self) -> None:
+        super().__init__("There is no such ticket here.")
+
+
+class Conflict(Refused):
+    """The thing is not in a state that allows this."""
+
+
+class TicketInWrongState(Conflict):
+    code = "ticket-in-wrong-state"
+
+    def __init__(self, label: str, state: str, verb: str) -> None:
+        super().__init__(f"Cannot {verb} ticket {label}: it is {state}.", label=label, state=state, verb=verb)
+
+
+class QueueInWrongState(Conflict):
+    code = "queue-in-wrong-state"
+
+    def __init__(self, queue: str, state: str, verb: str) -> None:
+        super().__init__(f"Cannot {verb} queue {queue}: it is {state}.", queue=queue, state=state, verb=verb)
+
+
+class LineEnded(Conflict):
+    code = "line-ended"
+
+    def __init__(self, label: str, verb: str) -> None:
+        super().__init__(f"Cannot {verb} ticket {label}: its line has ended.", label=label, verb=verb)
+
+
+class QueueNotCalling(Conflict):
+    code = "queue-paused"
+
+    def __init__(self, queue: str) -> None:
+        super().__init__(f"Queue {queue} is paused: nobody is called until it resumes.", queue=queue)
+
+
+class Closed(Refused):
+    """The queue takes nobody now."""
+
+
+class QueueClosed(Closed):
+    code = "queue-closed"
+
+    def __init__(self, queue: str) -> None:
+        super().__init__(f"Queue {queue} is closed.", queue=queue)
+
+
+class OutsideHours(Closed):
+    code = "outside-hours"
+
+    def __init__(self, queue: str, opens_at: str | None) -> None:
+        when = f" It opens at {opens_at}." if opens_at else ""
+        super().__init__(f"Queue {queue} is outside its hours.{when}", queue=queue, opens_at=opens_at)
+
+
+class Full(Refused):
+    """There is no room left."""
+
+
+class QueueFull(Full):
+    code = "queue-full"
+
+    def __init__(self, queue: str, capacity: int, reserve: int) -> None:
+        super().__init__(
+            f"Queue {queue} has given all its numbers for today ({capacity} and {reserve} in reserve).",
+            queue=queue,
+            capacity=capacity,
+            reserve=reserve,
+        )
+
+
+class Invalid(Refused):
+    """The request does not make sense as it is."""
+
+
+class InvalidValue(Invalid):
+    code = "invalid-value"
+
+    def __init__(self, field: str, sentence: str) -> None:
+        super().__init__(sentence, field=field)

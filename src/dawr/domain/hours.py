@@ -1,0 +1,53 @@
+"""When a queue gives numbers: a week of opening spans, and dates that differ.
+
+Spans are minutes of the local day, so 08:00–16:00 stays 08:00–16:00 when the clocks
+change. A span that ends after midnight is written as two.
+"""
+
+from datetime import datetime, timedelta
+
+import msgspec
+
+from dawr.domain.errors import InvalidValue
+
+Span = tuple[int, int]
+"""Opening and closing, in minutes after local midnight; the end is outside."""
+
+MINUTES_OF_A_DAY = 24 * 60
+DAYS_LOOKED_AHEAD = 14
+
+
+class Hours(msgspec.Struct, frozen=True):
+    week: tuple[tuple[Span, ...], ...]
+    """Seven days, Monday first; a day without spans is closed."""
+    exceptions: dict[str, tuple[Span, ...]] = {}
+    """ISO date → its spans instead of the weekday's."""
+
+    def are_open(self, local: datetime) -> bool:
+        minute = local.hour * 60 + local.minute
+        return any(start <= minute < end for start, end in self._spans(local))
+
+    def next_opening(self, local: datetime) -> str | None:
+        """The next local opening time as text, if there is one within two weeks."""
+        minute = local.hour * 60 + local.minute
+        for ahead in range(DAYS_LOOKED_AHEAD):
+            day = local + timedelta(days=ahead)
+            starts = [start for start, _ in self._spans(day) if ahead or start > minute]
+            if starts:
+                return f"{day.date().isoformat()} {min(starts) // 60:02}:{min(starts) % 60:02}"
+        return None
+
+    def _spans(self, local: datetime) -> tuple[Span, ...]:
+        exception = self.exceptions.get(local.date().isoformat())
+        return self.week[local.weekday()] if exception is None else exception
+
+
+def checked(hours: Hours) -> Hours:
+    """The hours themselves, or a sentence about what is wrong with them."""
+    if len(hours.week) != 7:  # noqa: PLR2004 - a week has seven days
+        raise InvalidValue("hours", "Hours need seven days, Monday first.")
+    for spans in (*hours.week, *hours.exceptions.values()):
+        for start, end in spans:
+            if not 0 <= start < end <= MINUTES_OF_A_DAY:
+                raise InvalidValue("hours", f"Opening hours {start}–{end} are not within one day.")
+    return hours

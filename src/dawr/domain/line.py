@@ -1,0 +1,105 @@
+"""One queue on one service day and round: its numbers, and how many are in which state.
+
+A number is given once: the line counts up, and never down. The counts are kept with
+every change, so nobody counts rows to say how many are ahead.
+"""
+
+import msgspec
+
+from dawr.domain.day import Day
+from dawr.domain.errors import QueueFull
+from dawr.domain.queue import Queue, QueueId
+from dawr.domain.ticket import PRIORITIES, LineKey, Ticket
+from dawr.domain.venue import VenueId
+
+COUNTED_STATES = ("called", "serving", "held", "missed", "finished")
+
+
+class Line(msgspec.Struct, frozen=True):
+    """The fields are the columns, in their order."""
+
+    venue_id: VenueId
+    queue_id: QueueId
+    day: Day
+    round: int
+    last_number: int = 0
+    used_before: int = 0
+    """Places of the day's capacity that earlier rounds used up."""
+    waiting: tuple[int, ...] = (0,) * PRIORITIES
+    """How many wait, by priority."""
+    called: int = 0
+    serving: int = 0
+    held: int = 0
+    missed: int = 0
+    finished: int = 0
+    current_number: int | None = None
+    """The number called last."""
+    calls: int = 0
+    waits_ms: int = 0
+    services_ms: int = 0
+
+    @property
+    def key(self) -> LineKey:
+        return (self.queue_id, self.day, self.round)
+
+    @property
+    def people_waiting(self) -> int:
+        return sum(self.waiting)
+
+    @property
+    def people(self) -> int:
+        """Everybody who waits, was called, or is being served."""
+        return self.people_waiting + self.called + self.serving
+
+    def ahead_of_newcomer(self, priority: int) -> int:
+        return sum(self.waiting[priority:])
+
+    def with_next_number(self, queue: Queue) -> "Line":
+        """The same line with one more number given; refuses beyond capacity and reserve."""
+        if queue.capacity is not None and self.used >= queue.capacity + queue.reserve:
+            raise QueueFull(queue.id, queue.capacity, queue.reserve)
+        return msgspec.structs.replace(self, last_number=self.last_number + 1)
+
+    @property
+    def used(self) -> int:
+        """How much of the day's capacity is used."""
+        return self.used_before + self.last_number
+
+    def in_reserve(self, queue: Queue) -> bool:
+        return queue.capacity is not None and self.used > queue.capacity
+
+    def next_round(self) -> "Line":
+        """A new round at number 1. Who was never called gives their place in the day's capacity back."""
+        given_back = self.people_waiting + self.held + self.missed
+        return Line(
+            venue_id=self.venue_id,
+            queue_id=self.queue_id,
+            day=self.day,
+            round=self.round + 1,
+            used_before=self.used - given_back,
+        )
+
+    def counting(self, before: Ticket | None, after: Ticket) -> "Line":
+        """The line after one of its tickets changed."""
+        changed: dict[str, int] = {}
+        waiting = self.waiting
+        if before is not None:
+            waiting = self._step(changed, waiting, before, -1)
+        waiting = self._step(changed, waiting, after, +1)
+        if after.state == "called" and before is not None and before.state == "waiting":
+            changed["current_number"] = after.number
+            changed["calls"] = self.calls + 1
+            changed["waits_ms"] = self.waits_ms + (after.waited_ms or 0)
+        elif after.state == "finished":
+            changed["services_ms"] = self.services_ms + (after.served_ms or 0)
+        return msgspec.structs.replace(self, waiting=waiting, **changed)
+
+    def _step(
+        self, changed: dict[str, int], waiting: tuple[int, ...], ticket: Ticket, step: int
+    ) -> tuple[int, ...]:
+        state, priority = ticket.state, ticket.priority
+        if state == "waiting":
+            return (*waiting[:priority], waiting[priority] + step, *waiting[priority + 1 :])
+        if state in COUNTED_STATES:
+            changed[state] = changed.get(state, getattr(self, state)) + step
+        return waiting

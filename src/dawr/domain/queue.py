@@ -1,0 +1,120 @@
+"""A queue: a line of people that is called from, as its venue set it up.
+
+Open, it takes people and calls them. Paused, people may still join and keep their
+place, but nobody is called. Closed, nobody joins, and those who wait are still served.
+"""
+
+from collections.abc import Mapping
+from typing import Final, Literal, NewType
+
+import msgspec
+
+from dawr.domain import hours as opening_hours
+from dawr.domain.day import local_time
+from dawr.domain.errors import InvalidValue, OutsideHours, QueueClosed, QueueInWrongState, QueueNotCalling
+from dawr.domain.hours import Hours
+
+QueueId = NewType("QueueId", str)
+"""The queue's code in lower case, `lab`: unique in its venue, and never changed."""
+
+QueueState = Literal["open", "paused", "closed"]
+QueueVerb = Literal["open", "pause", "resume", "close"]
+Audience = Literal["any", "women", "men"]
+
+
+class QueueChange(msgspec.Struct, frozen=True):
+    sources: frozenset[QueueState]
+    target: QueueState
+    event: str
+
+
+QUEUE_VERBS: Final[Mapping[QueueVerb, QueueChange]] = {
+    "open": QueueChange(frozenset({"closed"}), "open", "queue.opened"),
+    "pause": QueueChange(frozenset({"open"}), "paused", "queue.paused"),
+    "resume": QueueChange(frozenset({"paused"}), "open", "queue.resumed"),
+    "close": QueueChange(frozenset({"open", "paused"}), "closed", "queue.closed"),
+}
+
+
+class Queue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    id: QueueId
+    name: dict[str, str]
+    """Language → name."""
+    prefix: str = ""
+    """What stands before the number on a label: `A` gives `A042`."""
+    aliases: tuple[str, ...] = ()
+    state: QueueState = "open"
+    hours: Hours | None = None
+    """None is round the clock."""
+    capacity: int | None = None
+    """Numbers a day; None is no limit."""
+    reserve: int = 0
+    """Numbers beyond the capacity, given while the venue decides whether to go on."""
+    audience: Audience = "any"
+    floor: str | None = None
+    room: str | None = None
+    mean_service_seconds: int = 300
+    """What staff expect one visitor to take, until measured services say better."""
+    near_turn: int = 3
+    """So many ahead, or fewer, and it is nearly your turn."""
+
+    def after(self, verb: QueueVerb) -> "Queue":
+        change = QUEUE_VERBS[verb]
+        if self.state not in change.sources:
+            raise QueueInWrongState(self.id, self.state, verb)
+        return msgspec.structs.replace(self, state=change.target)
+
+    def must_take_people(self, now: int, *, zone: str) -> None:
+        if self.state == "closed":
+            raise QueueClosed(self.id)
+        if self.hours is not None:
+            local = local_time(now, zone=zone)
+            if not self.hours.are_open(local):
+                raise OutsideHours(self.id, self.hours.next_opening(local))
+
+    def must_call_people(self) -> None:
+        if self.state == "paused":
+            raise QueueNotCalling(self.id)
+
+    def label(self, number: int) -> str:
+        return f"{self.prefix}{number:03}"
+
+
+LONGEST_CODE = 32
+LARGEST_CAPACITY = 100_000
+LONGEST_SERVICE_SECONDS = 8 * 60 * 60
+
+
+def checked(queue: Queue) -> Queue:
+    """The queue itself, or a sentence about what is wrong with it."""
+    for code in (queue.id, *queue.aliases):
+        must_be_code("queue", code)
+    if not queue.name:
+        raise InvalidValue("name", f"Queue {queue.id} needs a name in at least one language.")
+    if len(queue.prefix) > 4:  # noqa: PLR2004
+        raise InvalidValue("prefix", f"The prefix of queue {queue.id} is longer than 4 characters.")
+    if queue.capacity is not None and not 0 <= queue.capacity <= LARGEST_CAPACITY:
+        raise InvalidValue(
+            "capacity", f"The capacity of queue {queue.id} is not between 0 and {LARGEST_CAPACITY}."
+        )
+    if not 0 <= queue.reserve <= LARGEST_CAPACITY:
+        raise InvalidValue(
+            "reserve", f"The reserve of queue {queue.id} is not between 0 and {LARGEST_CAPACITY}."
+        )
+    if not 1 <= queue.mean_service_seconds <= LONGEST_SERVICE_SECONDS:
+        raise InvalidValue(
+            "mean_service_seconds", f"The mean service of queue {queue.id} is not between 1 s and 8 h."
+        )
+    if queue.hours is not None:
+        opening_hours.checked(queue.hours)
+    return queue
+
+
+def must_be_code(kind: str, code: str) -> None:
+    allowed = code.replace("-", "").replace("_", "")
+    if not (
+        0 < len(code) <= LONGEST_CODE and allowed.isascii() and allowed.isalnum() and code == code.lower()
+    ):
+        raise InvalidValue(
+            kind, f"{code!r} is no {kind} code: use 1 to {LONGEST_CODE} lower-case letters, digits, - and _."
+        )

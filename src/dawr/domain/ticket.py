@@ -1,0 +1,149 @@
+"""One visitor's place in one line, from issued to finished.
+
+A ticket never changes queue. Moving on issues a new ticket under the same visit,
+so every queue's waiting times stay honest. The position is never stored: it is
+how many wait with a higher priority, or the same one and a smaller sequence.
+"""
+
+from collections.abc import Mapping
+from typing import Final, Literal, NewType
+
+import msgspec
+
+from dawr.domain.day import Day
+from dawr.domain.errors import InvalidValue, TicketInWrongState
+from dawr.domain.queue import QueueId
+from dawr.domain.venue import DeskId, VenueId
+
+TicketId = NewType("TicketId", str)
+VisitId = NewType("VisitId", str)
+LineKey = tuple[QueueId, Day, int]
+"""Queue, day and round: one line of one venue."""
+
+State = Literal["waiting", "called", "serving", "held", "missed", "finished", "left", "expired"]
+Verb = Literal[
+    "issue", "call", "recall", "start", "finish", "miss", "rejoin", "hold", "resume", "leave", "expire"
+]
+
+OPEN_STATES: Final[frozenset[State]] = frozenset({"waiting", "called", "serving", "held", "missed"})
+ENDED_STATES: Final[frozenset[State]] = frozenset({"finished", "left", "expired"})
+
+PRIORITIES: Final = 4
+"""0 is everybody's; a higher one is called first."""
+
+
+class Change(msgspec.Struct, frozen=True):
+    """What a verb does: from one of these states to that one, under this event, stamped in this column."""
+
+    sources: frozenset[State]
+    target: State
+    event: str
+    stamp: str
+
+
+VERBS: Final[Mapping[Verb, Change]] = {
+    "issue": Change(frozenset(), "waiting", "ticket.issued", "issued_at"),
+    "call": Change(frozenset({"waiting"}), "called", "ticket.called", "called_at"),
+    "recall": Change(frozenset({"called"}), "called", "ticket.recalled", "recalled_at"),
+    "start": Change(frozenset({"called"}), "serving", "ticket.started", "started_at"),
+    "finish": Change(frozenset({"called", "serving"}), "finished", "ticket.finished", "finished_at"),
+    "miss": Change(frozenset({"called"}), "missed", "ticket.missed", "missed_at"),
+    "rejoin": Change(frozenset({"missed"}), "waiting", "ticket.rejoined", "rejoined_at"),
+    "hold": Change(frozenset({"waiting"}), "held", "ticket.held", "held_at"),
+    "resume": Change(frozenset({"held"}), "waiting", "ticket.resumed", "resumed_at"),
+    "leave": Change(frozenset({"waiting", "called", "held", "missed"}), "left", "ticket.left", "left_at"),
+    "expire": Change(OPEN_STATES, "expired", "ticket.expired", "expired_at"),
+}
+
+
+class Ticket(msgspec.Struct, frozen=True, kw_only=False):
+    """The fields are the columns, in their order."""
+
+    venue_id: VenueId
+    ticket_id: TicketId
+    queue_id: QueueId
+    day: Day
+    round: int
+    number: int
+    label: str
+    priority: int
+    sequence: int
+    """The venue's version when the visitor took this place: the order of calling, across queues too."""
+    state: State
+    visitor: str
+    """Who it is, as the door knows them; one open ticket each per queue."""
+    open_key: str | None
+    """Queue and visitor while the ticket is open, None after: unique in the venue."""
+    visit_id: VisitId
+    issued_at: int
+    version: int = 0
+    """The version of the latest event of this ticket."""
+    desk_id: DeskId | None = None
+    recalls: int = 0
+    called_at: int | None = None
+    recalled_at: int | None = None
+    started_at: int | None = None
+    finished_at: int | None = None
+    missed_at: int | None = None
+    rejoined_at: int | None = None
+    held_at: int | None = None
+    resumed_at: int | None = None
+    left_at: int | None = None
+    expired_at: int | None = None
+    from_ticket_id: TicketId | None = None
+    """The ticket that this one carries on from, when a visitor was moved."""
+    previous: str | None = None
+    """What the latest change replaced, as JSON, so that it can be undone."""
+
+    @property
+    def is_open(self) -> bool:
+        return self.open_key is not None
+
+    @property
+    def line_key(self) -> LineKey:
+        return (self.queue_id, self.day, self.round)
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Sorts the waiting in the order of calling."""
+        return (-self.priority, self.sequence)
+
+    def after(self, verb: Verb, now: int, **facts: str | int | None) -> "Ticket":
+        """This ticket once the verb has happened; refuses what its state does not allow."""
+        change = VERBS[verb]
+        if self.state not in change.sources:
+            raise TicketInWrongState(self.label, self.state, verb)
+        facts["state"] = change.target
+        facts[change.stamp] = now
+        if change.target in ENDED_STATES:
+            facts["open_key"] = None
+        replaced = msgspec.json.encode({name: getattr(self, name) for name in facts}).decode()
+        return msgspec.structs.replace(self, **facts, previous=replaced)
+
+    @property
+    def waited_ms(self) -> int | None:
+        return None if self.called_at is None else self.called_at - (self.rejoined_at or self.issued_at)
+
+    @property
+    def served_ms(self) -> int | None:
+        begun = self.started_at or self.called_at
+        return None if self.finished_at is None or begun is None else self.finished_at - begun
+
+
+def open_key(queue_id: QueueId, visitor: str) -> str:
+    return f"{queue_id}:{visitor}"
+
+
+LONGEST_VISITOR = 128
+
+
+def checked_visitor(visitor: str) -> str:
+    """The visitor's name for themselves, or a sentence about what is wrong with it."""
+    trimmed = visitor.strip()
+    if not trimmed:
+        raise InvalidValue("user", "The visitor needs a name or a number: it is empty.")
+    if len(trimmed) > LONGEST_VISITOR:
+        raise InvalidValue("user", f"The visitor's name is longer than {LONGEST_VISITOR} characters.")
+    if not trimmed.isprintable():
+        raise InvalidValue("user", "The visitor's name has characters that cannot be shown.")
+    return trimmed

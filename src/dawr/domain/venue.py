@@ -1,0 +1,105 @@
+"""A venue as it was set up: its zone, its queues, its desks.
+
+Read whole, cached by its version, and never half-changed: a change is a new Venue.
+"""
+
+from typing import Literal, NewType
+from zoneinfo import available_timezones
+
+import msgspec
+
+from dawr.domain import queue as queues
+from dawr.domain.day import Day, later_of, service_day
+from dawr.domain.errors import InvalidValue, UnknownDesk, UnknownQueue
+from dawr.domain.queue import Queue, QueueId
+
+VenueId = NewType("VenueId", str)
+"""A short code that every public id and secret of the venue begins with."""
+
+DeskId = NewType("DeskId", str)
+
+
+class Desk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where a visitor is called to. It may serve several queues."""
+
+    id: DeskId
+    name: dict[str, str]
+    queues: tuple[QueueId, ...]
+
+
+class Head(msgspec.Struct, frozen=True):
+    """A venue's lock row: who holds it decides alone. Its version counts every change and is never reset."""
+
+    venue_id: VenueId
+    epoch: int
+    day: Day
+    version: int
+    config_version: int
+
+
+class Venue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    id: VenueId
+    slug: str
+    name: dict[str, str]
+    zone: str
+    kind: Literal["clinic", "restaurant", "office"] = "clinic"
+    day_start: int = 5 * 60
+    """When the service day begins, in minutes after local midnight."""
+    queues: tuple[Queue, ...] = ()
+    desks: tuple[Desk, ...] = ()
+
+    def queue(self, code: str) -> Queue:
+        """By its code or an alias, in any case."""
+        wanted = code.lower()
+        for queue in self.queues:
+            if queue.id == wanted or wanted in queue.aliases:
+                return queue
+        raise UnknownQueue(code)
+
+    def desk(self, code: str) -> Desk:
+        for desk in self.desks:
+            if desk.id == code.lower():
+                return desk
+        raise UnknownDesk(code)
+
+    def day_at(self, now: int, *, reached: Day) -> Day:
+        return later_of(reached, service_day(now, zone=self.zone, day_start=self.day_start))
+
+    def with_queue(self, changed: Queue) -> "Venue":
+        return msgspec.structs.replace(
+            self, queues=tuple(changed if queue.id == changed.id else queue for queue in self.queues)
+        )
+
+
+LATEST_DAY_START = 12 * 60
+
+
+def checked(venue: Venue) -> Venue:
+    """The venue itself, or a sentence about what is wrong with it."""
+    queues.must_be_code("venue", venue.slug)
+    if venue.zone not in available_timezones():
+        raise InvalidValue("zone", f"{venue.zone!r} is not an IANA time zone.")
+    if not 0 <= venue.day_start <= LATEST_DAY_START:
+        raise InvalidValue("day_start", "The service day begins between 00:00 and 12:00.")
+    codes: set[str] = set()
+    for queue in venue.queues:
+        queues.checked(queue)
+        for code in (queue.id, *queue.aliases):
+            if code in codes:
+                raise InvalidValue("queues", f"Two queues answer to {code!r}.")
+            codes.add(code)
+    _check_desks(venue)
+    return venue
+
+
+def _check_desks(venue: Venue) -> None:
+    known = {queue.id for queue in venue.queues}
+    for number, desk in enumerate(venue.desks):
+        queues.must_be_code("desk", desk.id)
+        if any(desk.id == other.id for other in venue.desks[:number]):
+            raise InvalidValue("desks", f"Two desks are called {desk.id!r}.")
+        for queue in desk.queues:
+            if queue not in known:
+                raise InvalidValue(
+                    "desks", f"Desk {desk.id} serves {queue!r}, which is no queue of this venue."
+                )

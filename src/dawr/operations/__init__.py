@@ -1,0 +1,1 @@
+"""What people can do, one file per actor. Plain functions of a transaction: they never wait."""

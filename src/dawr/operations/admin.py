@@ -1,0 +1,59 @@
+"""What a manager can do: set a venue up; open, pause, resume, close and reset its queues."""
+
+import msgspec
+
+from dawr.domain.errors import InvalidValue
+from dawr.domain.queue import QUEUE_VERBS, Queue, QueueVerb
+from dawr.domain.ticket import LineKey
+from dawr.domain.venue import Venue, checked
+from dawr.operations.operation import Operation
+from dawr.operations.transaction import Transaction
+from dawr.ports import Wants
+
+
+class ChangeQueue(Operation[Queue], frozen=True):
+    """Open, pause, resume or close a queue."""
+
+    queue: str
+    verb: QueueVerb
+
+    def decide(self, tx: Transaction, now: int) -> Queue:
+        queue = tx.venue.queue(self.queue).after(self.verb)
+        tx.put_venue(tx.venue.with_queue(queue))
+        tx.happened(QUEUE_VERBS[self.verb].event, queue.id, state=queue.state)
+        return queue
+
+
+class Reset(Operation[LineKey], frozen=True):
+    """Begin a new round at number 1. The line that ended is swept by `ExpireEnded`, in steps."""
+
+    queue: str
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        wants.current_lines.add(venue.queue(self.queue).id)
+
+    def decide(self, tx: Transaction, now: int) -> LineKey:
+        queue = tx.venue.queue(self.queue)
+        line = tx.line(queue.id).next_round()
+        tx.put_line(line)
+        tx.happened("queue.reset", queue.id, day=line.day, round=line.round)
+        return line.key
+
+
+class SetUp(Operation[Venue], frozen=True):
+    """Replace the venue's set-up. Its id and the codes of queues that were used stay."""
+
+    venue: Venue
+
+    def decide(self, tx: Transaction, now: int) -> Venue:
+        venue = checked(msgspec.structs.replace(self.venue, id=tx.venue.id))
+        if venue.slug != tx.venue.slug:
+            raise InvalidValue("slug", "A venue keeps its slug: links to it are printed on paper.")
+        missing = {queue.id for queue in tx.venue.queues} - {queue.id for queue in venue.queues}
+        if missing:
+            raise InvalidValue(
+                "queues", f"Close queue {min(missing)} instead of removing it: its history stays."
+            )
+        tx.put_venue(venue)
+        tx.happened("venue.set_up")
+        return venue

@@ -1,0 +1,34 @@
+"""What the clock does: end what was left open when a day or a round ended. Safe to run twice."""
+
+from typing import ClassVar
+
+from dawr.domain.queue import QueueId
+from dawr.domain.ticket import State
+from dawr.domain.venue import Venue
+from dawr.operations.operation import Operation
+from dawr.operations.transaction import Transaction
+from dawr.ports import Wants
+
+SWEPT_BY_A_RESET: frozenset[State] = frozenset({"waiting", "held", "missed"})
+"""Whoever was called before a reset is still served; at the day's end everything expires."""
+
+
+class ExpireEnded(Operation[int], frozen=True):
+    """Expire one step of tickets in lines that have ended. Says how many: none means done."""
+
+    alone: ClassVar[bool] = True
+    queue_id: QueueId
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        wants.current_lines.add(self.queue_id)
+
+    def decide(self, tx: Transaction, now: int) -> int:
+        line = tx.line(self.queue_id)
+        stale = [
+            ticket
+            for ticket in tx.ended_before(line.key)
+            if ticket.is_open and (ticket.day < line.day or ticket.state in SWEPT_BY_A_RESET)
+        ]
+        for ticket in stale:
+            tx.record("expire", ticket.after("expire", now), before=ticket)
+        return len(stale)

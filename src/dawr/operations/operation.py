@@ -1,0 +1,36 @@
+"""What every operation is: the rows it expects, and a decision."""
+
+from typing import ClassVar, Generic, TypeVar
+
+import msgspec
+
+from dawr.domain.venue import Venue
+from dawr.operations.transaction import Transaction
+from dawr.ports import Wants
+
+R = TypeVar("R")
+
+
+class Operation(msgspec.Struct, Generic[R], frozen=True):
+    """Something that changes a venue. It is data: decided again, it decides the same."""
+
+    alone: ClassVar[bool] = False
+    """Bulk work has a transaction of its own, so that a batch stays short."""
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        """Add the rows that deciding will probably need."""
+
+    def decide(self, tx: Transaction, now: int) -> R:
+        """Change the transaction and say what came of it, or raise a refusal."""
+        raise NotImplementedError
+
+
+class View(msgspec.Struct, Generic[R], frozen=True):
+    """Something to be told about a venue."""
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        """Add the rows that looking will probably need."""
+
+    def look(self, tx: Transaction, now: int) -> R:
+        """Say how things are. Changes nothing."""
+        raise NotImplementedError

@@ -1,0 +1,121 @@
+"""What staff can do at a desk: call, call again, start, finish, miss, hold, resume."""
+
+from typing import ClassVar
+
+import msgspec
+
+from dawr.domain.errors import InvalidValue
+from dawr.domain.queue import Queue
+from dawr.domain.ticket import Ticket, TicketId, Verb
+from dawr.domain.venue import DeskId, Venue
+from dawr.operations.operation import Operation
+from dawr.operations.ticket import OneVerb, change
+from dawr.operations.transaction import Transaction
+from dawr.ports import Wants
+
+
+class Called(msgspec.Struct, frozen=True):
+    """Who was called, and who is next in the same queues. Nobody waiting: `ticket` is None."""
+
+    ticket: Ticket | None
+    next: Ticket | None
+    waiting: int
+
+
+class CallNext(Operation[Called], frozen=True):
+    """Call whoever is first over all the desk's queues: by priority, then by sequence."""
+
+    desk: str | None = None
+    queue: str | None = None
+    """Only this queue; without a desk, the queue must be named."""
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        wants.waiting.update(queue.id for queue in self._queues(venue))
+
+    def decide(self, tx: Transaction, now: int) -> Called:
+        queues = self._queues(tx.venue)
+        if len(queues) == 1:
+            queues[0].must_call_people()
+        calling = [queue for queue in queues if queue.state != "paused"]
+        called = _first(tx, calling)
+        if called is not None:
+            desk_id = None if self.desk is None else tx.venue.desk(self.desk).id
+            called = change(tx, called.ticket_id, "call", now, desk_id=desk_id)
+        waiting = sum(tx.line(queue.id).people_waiting for queue in calling)
+        return Called(called, _first(tx, calling), waiting)
+
+    def _queues(self, venue: Venue) -> list[Queue]:
+        named = None if self.queue is None else venue.queue(self.queue)
+        if self.desk is None:
+            if named is None:
+                raise InvalidValue("desk", "Say which desk calls, or which queue is called from.")
+            return [named]
+        served = [venue.queue(code) for code in venue.desk(self.desk).queues]
+        if named is None:
+            return served
+        if named not in served:
+            raise InvalidValue("queue", f"Desk {self.desk} does not serve queue {named.id}.")
+        return [named]
+
+
+def _first(tx: Transaction, queues: list[Queue]) -> Ticket | None:
+    waiting = [ticket for queue in queues if (ticket := tx.first_waiting(queue.id)) is not None]
+    return min(waiting, key=lambda ticket: ticket.place, default=None)
+
+
+class Call(Operation[Ticket], frozen=True):
+    """Call this visitor, whoever is first."""
+
+    ticket_id: TicketId
+    desk: str | None = None
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        wants.tickets.add(self.ticket_id)
+
+    def decide(self, tx: Transaction, now: int) -> Ticket:
+        tx.venue.queue(tx.ticket(self.ticket_id).queue_id).must_call_people()
+        desk_id: DeskId | None = None if self.desk is None else tx.venue.desk(self.desk).id
+        return change(tx, self.ticket_id, "call", now, desk_id=desk_id)
+
+
+class Recall(Operation[Ticket], frozen=True):
+    """Call the same visitor again."""
+
+    ticket_id: TicketId
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        wants.tickets.add(self.ticket_id)
+
+    def decide(self, tx: Transaction, now: int) -> Ticket:
+        recalls = tx.ticket(self.ticket_id).recalls + 1
+        return change(tx, self.ticket_id, "recall", now, recalls=recalls)
+
+
+class Start(OneVerb, frozen=True):
+    """The visitor came, and is being served."""
+
+    verb: ClassVar[Verb] = "start"
+
+
+class Finish(OneVerb, frozen=True):
+    """The visitor is done here."""
+
+    verb: ClassVar[Verb] = "finish"
+
+
+class Miss(OneVerb, frozen=True):
+    """The visitor was called and did not come."""
+
+    verb: ClassVar[Verb] = "miss"
+
+
+class Hold(OneVerb, frozen=True):
+    """Keep the visitor's place without calling them."""
+
+    verb: ClassVar[Verb] = "hold"
+
+
+class Resume(OneVerb, frozen=True):
+    """Let a held visitor be called again, at the place they had."""
+
+    verb: ClassVar[Verb] = "resume"

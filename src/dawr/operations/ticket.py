@@ -1,0 +1,60 @@
+"""How a verb changes a ticket, and where a ticket stands. Shared by visitors and staff."""
+
+from typing import ClassVar
+
+import msgspec
+
+from dawr.domain import estimate
+from dawr.domain.errors import LineEnded
+from dawr.domain.queue import Queue
+from dawr.domain.ticket import Ticket, TicketId, Verb
+from dawr.domain.venue import Venue
+from dawr.operations.operation import Operation
+from dawr.operations.transaction import Transaction
+from dawr.ports import Wants
+
+VERBS_OF_A_CURRENT_LINE: frozenset[Verb] = frozenset({"call", "rejoin", "hold", "resume"})
+"""Who waits in a line that has ended will not be called any more."""
+
+
+class Place(msgspec.Struct, frozen=True):
+    """A ticket and where it stands."""
+
+    ticket: Ticket
+    ahead: int
+    wait_minutes: int
+    already: bool = False
+    """The visitor had this ticket before; no number was given."""
+    reserve_mode: bool = False
+
+
+class OneVerb(Operation[Ticket], frozen=True):
+    """A verb that needs nothing but its ticket."""
+
+    verb: ClassVar[Verb]
+    ticket_id: TicketId
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        wants.tickets.add(self.ticket_id)
+
+    def decide(self, tx: Transaction, now: int) -> Ticket:
+        return change(tx, self.ticket_id, self.verb, now)
+
+
+def change(tx: Transaction, ticket_id: TicketId, verb: Verb, now: int, **facts: str | int | None) -> Ticket:
+    before = tx.ticket(ticket_id)
+    after = before.after(verb, now, **facts)
+    if verb in VERBS_OF_A_CURRENT_LINE and tx.line(before.queue_id).key != before.line_key:
+        raise LineEnded(before.label, verb)
+    return tx.record(verb, after, before=before)
+
+
+def place_of(tx: Transaction, queue: Queue, ticket: Ticket, *, ahead: int, already: bool = False) -> Place:
+    line = tx.line_at(ticket.line_key)
+    return Place(
+        ticket,
+        ahead,
+        estimate.wait_minutes(queue, line, ahead),
+        already=already,
+        reserve_mode=queue.capacity is not None and line.used_before + ticket.number > queue.capacity,
+    )

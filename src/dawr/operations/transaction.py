@@ -1,0 +1,335 @@
+"""One venue's rows while its head is held: what was loaded, what changed, how to take it back.
+
+A ticket cannot be changed here without its event, its line's counts and its place among
+the waiting changing with it: `record` is the only way. A row that is not here raises
+`NotLoaded`; the engine loads it and decides the command again.
+"""
+
+from collections.abc import Callable, Hashable, Iterable
+from functools import partial
+from typing import TypeVar
+
+import msgspec
+
+from dawr.domain.day import Day
+from dawr.domain.errors import UnknownTicket
+from dawr.domain.events import NOBODY, Event, Origin, plain_data, ticket_data
+from dawr.domain.line import Line
+from dawr.domain.queue import QueueId
+from dawr.domain.ticket import VERBS, LineKey, Ticket, TicketId, Verb
+from dawr.domain.venue import Head, Venue
+from dawr.domain.visit import Visit
+from dawr.domain.waiting import Exhausted, Waiting, overlaid
+from dawr.ports import Changes, Rows, Wants
+from dawr.reliability.idempotency import Answer, AnswerKey
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class NotLoaded(Exception):
+    """A row is needed that was not loaded yet."""
+
+    def __init__(self, wants: Wants) -> None:
+        super().__init__()
+        self.wants = wants
+
+
+class Transaction:
+    def __init__(self, venue: Venue, head: Head, *, now: int, clock_trusted: bool = True) -> None:
+        self.venue = venue
+        self.day: Day = venue.day_at(now, reached=head.day) if clock_trusted else head.day
+        self.origin: Origin = NOBODY
+        self.now = now
+        self._head = head
+        self._venue_before = venue
+        self._tickets: dict[TicketId, Ticket | None] = {}
+        self._by_open_key: dict[str, TicketId | None] = {}
+        self._lines: dict[LineKey, Line | None] = {}
+        self._current: dict[QueueId, LineKey | None] = {}
+        self._waiting: dict[LineKey, Waiting] = {}
+        self._ended: dict[LineKey, list[TicketId]] = {}
+        self._answers: dict[AnswerKey, Answer | None] = {}
+        self._stored_tickets: dict[TicketId, Ticket] = {}
+        self._stored_ahead: dict[TicketId, int] = {}
+        self._stored_lines: dict[LineKey, Line] = {}
+        self._visits: list[Visit] = []
+        self._events: list[Event] = []
+        self._new_answers: list[Answer] = []
+        self._undo: list[Callable[[], object]] = []
+
+    # What is there
+
+    def ticket(self, ticket_id: TicketId) -> Ticket:
+        if ticket_id not in self._tickets:
+            raise NotLoaded(Wants(tickets={ticket_id}))
+        ticket = self._tickets[ticket_id]
+        if ticket is None:
+            raise UnknownTicket
+        return ticket
+
+    def open_ticket(self, open_key: str) -> Ticket | None:
+        if open_key not in self._by_open_key:
+            raise NotLoaded(Wants(open_keys={open_key}))
+        ticket_id = self._by_open_key[open_key]
+        return None if ticket_id is None else self.ticket(ticket_id)
+
+    def line(self, queue_id: QueueId) -> Line:
+        """The queue's line today, made on the spot if this is its first request."""
+        if queue_id not in self._current:
+            raise NotLoaded(Wants(current_lines={queue_id}))
+        key = self._current[queue_id]
+        if key is not None and key[1] >= self.day:
+            return self.line_at(key)
+        return Line(venue_id=self.venue.id, queue_id=queue_id, day=self.day, round=1)
+
+    def line_at(self, key: LineKey) -> Line:
+        if key not in self._lines:
+            raise NotLoaded(Wants(lines={key}))
+        line = self._lines[key]
+        if line is None:
+            raise LookupError(f"line {key} has tickets but no row")
+        return line
+
+    def first_waiting(self, queue_id: QueueId) -> Ticket | None:
+        """The ticket to call next. Two desks asking at once never receive the same one."""
+        line = self.line(queue_id)
+        if line.key not in self._waiting:
+            if line.key in self._stored_lines:
+                raise NotLoaded(Wants(waiting={queue_id}))
+            self._set(self._waiting, line.key, Waiting(self._unsaved_waiting(line.key), up_to=None))
+        try:
+            return self._waiting[line.key].first()
+        except Exhausted:
+            del self._waiting[line.key]
+            raise NotLoaded(Wants(waiting={queue_id})) from None
+
+    def ahead_of(self, ticket: Ticket) -> int:
+        """How many people are called before this one."""
+        if ticket.state != "waiting" or ticket.open_key is None:
+            return 0
+        stored = self._stored_tickets.get(ticket.ticket_id)
+        if stored is None or stored.place != ticket.place:
+            return self._ahead_of_new_place(ticket)
+        if ticket.ticket_id not in self._stored_ahead:
+            raise NotLoaded(Wants(open_keys={ticket.open_key}))
+        return self._stored_ahead[ticket.ticket_id] + self._came_ahead_of(ticket)
+
+    def ended_before(self, key: LineKey) -> list[Ticket]:
+        """Tickets left open in lines before this one, at most as many as one step takes."""
+        if key not in self._ended:
+            raise NotLoaded(Wants(ended={key}))
+        return [self.ticket(ticket_id) for ticket_id in self._ended[key]]
+
+    def answer(self, key: AnswerKey) -> Answer | None:
+        if key not in self._answers:
+            raise NotLoaded(Wants(answers={key}))
+        answer = self._answers[key]
+        return None if answer is None or answer.expires_at <= self.now else answer
+
+    # What changes
+
+    @property
+    def next_version(self) -> int:
+        return self._head.version + len(self._events) + 1
+
+    def record(self, verb: Verb, after: Ticket, *, before: Ticket | None = None) -> Ticket:
+        """Let a ticket change, with everything that must change with it."""
+        after = msgspec.structs.replace(after, version=self.next_version)
+        self._set(self._tickets, after.ticket_id, after)
+        if after.open_key is not None:
+            self._set(self._by_open_key, after.open_key, after.ticket_id)
+        elif before is not None and before.open_key is not None:
+            self._set(self._by_open_key, before.open_key, None)
+        key = after.line_key
+        self.put_line(self.line_at(key).counting(before, after))
+        self._move_in_waiting(key, before, after)
+        self._happened(VERBS[verb].event, after.queue_id, after.ticket_id, ticket_data(before, after))
+        return after
+
+    def happened(self, kind: str, queue_id: QueueId | None = None, **facts: str | int | None) -> None:
+        """Record a change that is no ticket's."""
+        self._happened(kind, queue_id, None, plain_data(**facts))
+
+    def put_line(self, line: Line) -> None:
+        self._set(self._lines, line.key, line)
+        current = self._current.get(line.queue_id)
+        if current is None or current < line.key:
+            self._set(self._current, line.queue_id, line.key)
+
+    def put_venue(self, venue: Venue) -> None:
+        self._undo.append(partial(setattr, self, "venue", self.venue))
+        self.venue = venue
+
+    def add_visit(self, visit: Visit) -> None:
+        self._visits.append(visit)
+        self._undo.append(self._visits.pop)
+
+    def keep_answer(self, answer: Answer) -> None:
+        self._set(self._answers, AnswerKey(answer.scope, answer.principal, answer.key), answer)
+        self._new_answers.append(answer)
+        self._undo.append(self._new_answers.pop)
+
+    # What a refusal takes back, and what a batch leaves behind
+
+    def begin(self, origin: Origin) -> None:
+        """The next command's changes start here."""
+        self.origin = origin
+        self._undo.clear()
+
+    def take_back(self) -> None:
+        """As if the command had never been decided."""
+        while self._undo:
+            self._undo.pop()()
+
+    def absorb(self, wants: Wants, rows: Rows, *, depth: int) -> None:
+        """Take in what a load brought; what was changed here meanwhile stays as it is."""
+        for ticket in rows.tickets + rows.ended + rows.waiting:
+            self._take_ticket(ticket)
+        for ticket, ahead in rows.open:
+            self._take_ticket(ticket)
+            self._stored_ahead.setdefault(ticket.ticket_id, ahead)
+            if ticket.open_key is not None:
+                self._by_open_key.setdefault(ticket.open_key, ticket.ticket_id)
+        for line in rows.lines + rows.current_lines:
+            self._stored_lines.setdefault(line.key, line)
+            self._lines.setdefault(line.key, line)
+        for line in rows.current_lines:
+            self._current.setdefault(line.queue_id, line.key)
+        self._answers.update(
+            (AnswerKey(answer.scope, answer.principal, answer.key), answer) for answer in rows.answers
+        )
+        self._note_what_is_not_there(wants)
+        self._arrange_waiting(wants, rows, depth)
+        for key in wants.ended:
+            self._ended[key] = [ticket.ticket_id for ticket in rows.ended if ticket.queue_id == key[0]]
+
+    @property
+    def touched(self) -> int:
+        """How many tickets were changed so far."""
+        return sum(1 for _ in self._touched_tickets())
+
+    @property
+    def changed(self) -> bool:
+        return bool(self._events)
+
+    def changes(self) -> Changes:
+        venue_changed = self.venue is not self._venue_before
+        return Changes(
+            head=Head(
+                self._head.venue_id,
+                self._head.epoch,
+                self.day,
+                self._head.version + len(self._events),
+                self._head.config_version + venue_changed,
+            ),
+            venue=self.venue if venue_changed else None,
+            new_tickets=[t for t in self._touched_tickets() if t.ticket_id not in self._stored_tickets],
+            changed_tickets=[t for t in self._touched_tickets() if t.ticket_id in self._stored_tickets],
+            visits=self._visits,
+            lines=[
+                line
+                for key, line in self._lines.items()
+                if line is not None and self._stored_lines.get(key) is not line
+            ],
+            events=self._events,
+            answers=self._new_answers,
+        )
+
+    # Inside
+
+    def _set(self, rows: dict[K, V], key: K, row: V) -> None:
+        if key in rows:
+            self._undo.append(partial(rows.__setitem__, key, rows[key]))
+        else:
+            self._undo.append(partial(rows.__delitem__, key))
+        rows[key] = row
+
+    def _happened(self, kind: str, queue_id: QueueId | None, ticket_id: TicketId | None, data: str) -> None:
+        origin = self.origin
+        self._events.append(
+            Event(
+                self.venue.id,
+                self.next_version,
+                kind,
+                self.now,
+                queue_id,
+                ticket_id,
+                origin.actor,
+                origin.correlation_id,
+                origin.reason,
+                data,
+            )
+        )
+        self._undo.append(self._events.pop)
+
+    def _move_in_waiting(self, key: LineKey, before: Ticket | None, after: Ticket) -> None:
+        waiting = self._waiting.get(key)
+        if waiting is None:
+            return
+        if before is not None and before.state == "waiting":
+            waiting.remove(before)
+            self._undo.append(partial(waiting.add, before))
+        if after.state == "waiting":
+            waiting.add(after)
+            self._undo.append(partial(waiting.remove, after))
+
+    def _ahead_of_new_place(self, ticket: Ticket) -> int:
+        """A place taken here is the first or the last of its priority, but for others taken here."""
+        line = self.line_at(ticket.line_key)
+        alike = [t.sequence for t in self._unsaved_waiting(line.key) if t.priority == ticket.priority]
+        if ticket.sequence < 0:
+            before = sum(sequence < ticket.sequence for sequence in alike)
+            return line.ahead_of_newcomer(ticket.priority + 1) + before
+        return line.ahead_of_newcomer(ticket.priority) - sum(
+            sequence >= ticket.sequence for sequence in alike
+        )
+
+    def _came_ahead_of(self, ticket: Ticket) -> int:
+        """How many more are ahead than when the transaction began."""
+        more = 0
+        for other in self._touched_tickets():
+            if other.line_key == ticket.line_key:
+                stored = self._stored_tickets.get(other.ticket_id)
+                more += _is_ahead(other, ticket) - (stored is not None and _is_ahead(stored, ticket))
+        return more
+
+    def _touched_tickets(self) -> Iterable[Ticket]:
+        for ticket_id, ticket in self._tickets.items():
+            if ticket is not None and self._stored_tickets.get(ticket_id) is not ticket:
+                yield ticket
+
+    def _unsaved_waiting(self, key: LineKey) -> Iterable[Ticket]:
+        for ticket in self._touched_tickets():
+            if ticket.state == "waiting" and ticket.line_key == key:
+                yield ticket
+
+    def _take_ticket(self, ticket: Ticket) -> None:
+        if self._tickets.get(ticket.ticket_id) is None:
+            self._tickets[ticket.ticket_id] = self._stored_tickets[ticket.ticket_id] = ticket
+
+    def _note_what_is_not_there(self, wants: Wants) -> None:
+        for ticket_id in wants.tickets:
+            self._tickets.setdefault(ticket_id, None)
+        for open_key in wants.open_keys:
+            self._by_open_key.setdefault(open_key, None)
+        for key in wants.lines:
+            self._lines.setdefault(key, None)
+        for queue_id in wants.current_lines | wants.waiting:
+            self._current.setdefault(queue_id, None)
+        for answer_key in wants.answers:
+            self._answers.setdefault(answer_key, None)
+
+    def _arrange_waiting(self, wants: Wants, rows: Rows, depth: int) -> None:
+        for line in rows.current_lines:
+            if line.queue_id not in wants.waiting or line.key in self._waiting:
+                continue
+            stored = [t for t in rows.waiting if t.line_key == line.key]
+            touched = {ticket.ticket_id for ticket in self._touched_tickets()}
+            self._waiting[line.key] = overlaid(
+                stored, depth=depth, touched=touched, unsaved=self._unsaved_waiting(line.key)
+            )
+
+
+def _is_ahead(other: Ticket, ticket: Ticket) -> bool:
+    return other.state == "waiting" and other.place < ticket.place

@@ -1,0 +1,89 @@
+"""What a visitor can do: take a number, leave, come back after a missed call."""
+
+from typing import ClassVar, Literal
+
+from dawr.domain.errors import InvalidValue
+from dawr.domain.queue import Queue
+from dawr.domain.ticket import PRIORITIES, Ticket, TicketId, Verb, VisitId, checked_visitor, open_key
+from dawr.domain.venue import Venue
+from dawr.domain.visit import Visit
+from dawr.operations.operation import Operation
+from dawr.operations.ticket import OneVerb, Place, change, place_of
+from dawr.operations.transaction import Transaction
+from dawr.ports import Wants
+
+
+class Issue(Operation[Place], frozen=True):
+    """Take a number. Whoever has an open ticket in this line already gets that ticket."""
+
+    queue: str
+    visitor: str | None
+    """None: nobody in particular, so every request is somebody new."""
+    ticket_id: TicketId
+    visit_id: VisitId
+    secret_hash: str
+    priority: int = 0
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        queue = venue.queue(self.queue)
+        wants.current_lines.add(queue.id)
+        wants.open_keys.add(open_key(queue.id, self._name()))
+
+    def decide(self, tx: Transaction, now: int) -> Place:
+        queue, visitor = tx.venue.queue(self.queue), self._name()
+        line = tx.line(queue.id)
+        held = tx.open_ticket(open_key(queue.id, visitor))
+        if held is not None and held.line_key == line.key:
+            return place_of(tx, queue, held, ahead=tx.ahead_of(held), already=True)
+        if not 0 <= self.priority < PRIORITIES:
+            raise InvalidValue("priority", f"Priority is between 0 and {PRIORITIES - 1}.")
+        queue.must_take_people(now, zone=tx.venue.zone)
+        if held is not None:
+            tx.record("expire", held.after("expire", now), before=held)
+        return self._issue(tx, queue, visitor, now)
+
+    def _issue(self, tx: Transaction, queue: Queue, visitor: str, now: int) -> Place:
+        line = tx.line(queue.id).with_next_number(queue)
+        tx.put_line(line)
+        tx.add_visit(Visit(tx.venue.id, self.visit_id, self.secret_hash, visitor, "open", now))
+        ticket = Ticket(
+            venue_id=tx.venue.id,
+            ticket_id=self.ticket_id,
+            queue_id=queue.id,
+            day=line.day,
+            round=line.round,
+            number=line.last_number,
+            label=queue.label(line.last_number),
+            priority=self.priority,
+            sequence=tx.next_version,
+            state="waiting",
+            visitor=visitor,
+            open_key=open_key(queue.id, visitor),
+            visit_id=self.visit_id,
+            issued_at=now,
+        )
+        return place_of(tx, queue, tx.record("issue", ticket), ahead=line.ahead_of_newcomer(self.priority))
+
+    def _name(self) -> str:
+        return self.visit_id if self.visitor is None else checked_visitor(self.visitor)
+
+
+class Leave(OneVerb, frozen=True):
+    """Give the place up."""
+
+    verb: ClassVar[Verb] = "leave"
+
+
+class Rejoin(Operation[Place], frozen=True):
+    """Come back after a missed call: to the front of the line, or to its end."""
+
+    ticket_id: TicketId
+    where: Literal["first", "last"] = "last"
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        wants.tickets.add(self.ticket_id)
+
+    def decide(self, tx: Transaction, now: int) -> Place:
+        sequence = -tx.next_version if self.where == "first" else tx.next_version
+        ticket = change(tx, self.ticket_id, "rejoin", now, sequence=sequence, desk_id=None)
+        return place_of(tx, tx.venue.queue(ticket.queue_id), ticket, ahead=tx.ahead_of(ticket))

@@ -1,0 +1,140 @@
+"""What the rules need from outside: a store that locks, loads and saves; a clock; ids.
+
+`Wants` and `Rows` speak of one venue. A store fills every want it is given: a row that
+does not come back is known not to exist.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from dawr.domain.events import Event
+from dawr.domain.line import Line
+from dawr.domain.queue import QueueId
+from dawr.domain.ticket import LineKey, Ticket, TicketId
+from dawr.domain.venue import Head, Venue, VenueId
+from dawr.domain.visit import Visit
+from dawr.reliability.idempotency import Answer, AnswerKey
+
+T = TypeVar("T")
+
+BULK_STEP = 500
+"""The most rows that bulk work changes in one transaction."""
+
+
+class Wants(msgspec.Struct):
+    """Rows that commands expect to need: a hint that saves round trips, never a need."""
+
+    tickets: set[TicketId] = msgspec.field(default_factory=set)
+    open_keys: set[str] = msgspec.field(default_factory=set)
+    lines: set[LineKey] = msgspec.field(default_factory=set)
+    current_lines: set[QueueId] = msgspec.field(default_factory=set)
+    waiting: set[QueueId] = msgspec.field(default_factory=set)
+    """The people to call next; the current line comes along."""
+    ended: set[LineKey] = msgspec.field(default_factory=set)
+    """Open tickets of lines before this one."""
+    answers: set[AnswerKey] = msgspec.field(default_factory=set)
+
+
+class Rows(msgspec.Struct):
+    """What a store found."""
+
+    tickets: list[Ticket] = msgspec.field(default_factory=list)
+    open: list[tuple[Ticket, int]] = msgspec.field(default_factory=list)
+    """Each with the number of people who are called before it."""
+    lines: list[Line] = msgspec.field(default_factory=list)
+    current_lines: list[Line] = msgspec.field(default_factory=list)
+    waiting: list[Ticket] = msgspec.field(default_factory=list)
+    ended: list[Ticket] = msgspec.field(default_factory=list)
+    answers: list[Answer] = msgspec.field(default_factory=list)
+
+
+class Changes(msgspec.Struct):
+    """What a transaction did to one venue, ready to be saved."""
+
+    head: Head
+    venue: Venue | None
+    """The new set-up, if it changed."""
+    new_tickets: list[Ticket]
+    changed_tickets: list[Ticket]
+    visits: list[Visit]
+    lines: list[Line]
+    events: list[Event]
+    answers: list[Answer]
+
+
+class Session(Protocol):
+    """One open transaction. The heads of its venues are held until it ends."""
+
+    heads: Mapping[VenueId, Head]
+    venues: Mapping[VenueId, Venue]
+    clock_trusted: bool
+    """False when this clock and the store's are more than two seconds apart: then no day may begin."""
+
+    async def load(self, wants: Mapping[VenueId, Wants], *, depth: int) -> dict[VenueId, Rows]:
+        """Everything wanted, in bulk: of each line at most `depth` waiting tickets, the first ones."""
+
+    async def save(self, changes: Iterable[Changes]) -> None: ...
+
+    async def events_after(self, venue_id: VenueId, version: int, *, most: int) -> list[Event]:
+        """A venue's events behind this version, in order."""
+
+
+class Store(Protocol):
+    async def transact(self, venues: Iterable[VenueId], work: Callable[[Session], Awaitable[T]]) -> T:
+        """Lock the venues' heads in id order, run work, commit; return only when the disk has it.
+
+        Work may be run again from the start, and must not keep anything from an earlier run.
+        """
+
+    async def read(self, venues: Iterable[VenueId], work: Callable[[Session], Awaitable[T]]) -> T:
+        """Run work on one consistent picture without locking anything."""
+
+    async def add_venue(self, venue: Venue, head: Head) -> None: ...
+
+    async def venue_ids(self) -> dict[str, VenueId]:
+        """All venues: slug → id."""
+
+    async def ping(self) -> None:
+        """Raise unless a transaction could be made now."""
+
+    async def close(self) -> None: ...
+
+
+class Clock(Protocol):
+    def __call__(self) -> int:
+        """Now, in milliseconds since 1970 UTC."""
+
+
+class Ids(Protocol):
+    def token(self) -> str:
+        """128 random bits as text that fits a URL."""
+
+    def venue_code(self) -> str:
+        """A short code for a new venue."""
+
+    def epoch(self) -> int:
+        """A number that no earlier stream of events had."""
+
+
+class StoreFault(Exception):
+    """The store could not do it.
+
+    StoreFault
+    ├── StoreAway        nothing was stored; try again later
+    ├── OutcomeUnknown   the commit was sent and no answer came
+    └── Unstorable       a row that the database will not take: never retry as it is
+    """
+
+
+class StoreAway(StoreFault):
+    """The database cannot be reached or is too busy; nothing was stored."""
+
+
+class OutcomeUnknown(StoreFault):
+    """The connection was lost while committing; it may or may not be stored."""
+
+
+class Unstorable(StoreFault):
+    """The database refused a row."""

@@ -1,0 +1,227 @@
+"""PostgreSQL: any number of processes, one head row that decides who goes first.
+
+A connection that anything went wrong on is thrown away. Only serialization failures and
+deadlocks are repeated here; whatever else fails is said to the caller.
+"""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+import asyncpg
+import msgspec
+
+from dawr.domain.venue import Head, Venue, VenueId
+from dawr.ports import Clock, OutcomeUnknown, Session, StoreAway, StoreFault, Unstorable
+from dawr.stores import migrations
+from dawr.stores.session import Row, VenueCache, all_statements, begin
+
+T = TypeVar("T")
+if TYPE_CHECKING:
+    Connection = asyncpg.pool.PoolConnectionProxy[asyncpg.Record]
+else:
+    Connection = asyncpg.pool.PoolConnectionProxy
+
+TRANSACTION_SECONDS = 5
+CONNECT_SECONDS = 2
+TRIES = 5
+READERS = 4
+
+SERVER_SETTINGS = {
+    "application_name": "dawr",
+    "lock_timeout": "2s",
+    "statement_timeout": "5s",
+    "idle_in_transaction_session_timeout": "5s",
+    "timezone": "UTC",
+    "jit": "off",
+    "enable_seqscan": "off",  # a plan made while a table was small must still suit it when it is large
+}
+
+AWAY = (
+    OSError,
+    TimeoutError,
+    asyncpg.InterfaceError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.OperatorInterventionError,
+    asyncpg.InsufficientResourcesError,
+    asyncpg.LockNotAvailableError,
+    asyncpg.ReadOnlySQLTransactionError,
+    asyncpg.InternalClientError,
+)
+UNSTORABLE = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError, UnicodeEncodeError, OverflowError)
+REPEATED = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
+
+
+class PostgresStore:
+    def __init__(self, pool: "asyncpg.Pool[asyncpg.Record]", *, clock: Clock) -> None:
+        self._pool = pool
+        self._clock = clock
+        self._statements = all_statements("postgres")
+        self._cache = VenueCache()
+
+    @classmethod
+    async def open(cls, url: str, *, clock: Clock, lanes: int = 1) -> Self:
+        """Connects when it is first used, so it can be opened while the server is away."""
+        pool = await asyncpg.create_pool(
+            url,
+            min_size=0,
+            max_size=lanes + READERS,
+            timeout=CONNECT_SECONDS,
+            server_settings=SERVER_SETTINGS,
+            reset=_nothing_to_reset,
+        )
+        return cls(pool, clock=clock)
+
+    async def transact(self, venues: Iterable[VenueId], work: Callable[[Session], Awaitable[T]]) -> T:
+        wanted = tuple(venues)
+        for attempt in range(1, TRIES + 1):
+            try:
+                return await self._run(lambda c: self._transact(c, wanted, work))
+            except REPEATED as error:
+                if attempt == TRIES:
+                    raise StoreAway(f"PostgreSQL: {error}") from error
+                await asyncio.sleep(random.uniform(0, 0.02 * attempt))  # noqa: S311 - only spreads the retries
+        raise AssertionError
+
+    async def read(self, venues: Iterable[VenueId], work: Callable[[Session], Awaitable[T]]) -> T:
+        wanted = tuple(venues)
+        return await self._run(lambda c: self._read(c, wanted, work))
+
+    async def add_venue(self, venue: Venue, head: Head) -> None:
+        await self._run(lambda c: self._add_venue(c, venue, head))
+
+    async def venue_ids(self) -> dict[str, VenueId]:
+        rows: list[Row] = await self._run(lambda c: c.fetch(self._statements["venue_slugs"]))
+        return dict(rows)
+
+    async def purge_answers(self, now: int, *, most: int) -> int:
+        status = await self._run(lambda c: c.execute(self._statements["purge_answers"], now, most))
+        return int(status.removeprefix("DELETE "))
+
+    async def ping(self) -> None:
+        await self._run(lambda c: c.execute("SELECT 1"))
+
+    async def migrate(self) -> list[str]:
+        """Bring the schema up to date; the titles of what was applied."""
+        return await self._run(self._migrate, seconds=60)
+
+    async def renew_epochs(self, new_epoch: Callable[[], int]) -> bool:
+        """A restored copy begins new epochs, so that no stream resumes wrongly from before."""
+        return await self._run(lambda c: self._renew_epochs(c, new_epoch))
+
+    async def close(self) -> None:
+        try:
+            await asyncio.wait_for(self._pool.close(), TRANSACTION_SECONDS)
+        except TimeoutError:
+            self._pool.terminate()
+
+    # On one connection
+
+    async def _run(
+        self, work: Callable[[Connection], Awaitable[T]], *, seconds: float = TRANSACTION_SECONDS
+    ) -> T:
+        """Use a connection for a bounded time; give it back only if all went well."""
+        try:
+            async with asyncio.timeout(seconds):
+                connection = await self._pool.acquire()
+                try:
+                    result = await work(connection)
+                except BaseException:
+                    connection.terminate()
+                    raise
+                finally:
+                    await self._pool.release(connection)
+                return result
+        except StoreFault:
+            raise
+        except UNSTORABLE as error:
+            raise Unstorable(f"PostgreSQL: {error}") from error
+        except AWAY as error:
+            raise StoreAway(f"PostgreSQL: {str(error) or type(error).__name__}") from error
+
+    async def _transact(
+        self, connection: Connection, venues: tuple[VenueId, ...], work: Callable[[Session], Awaitable[T]]
+    ) -> T:
+        gateway = PostgresGateway(connection, self._statements)
+        await connection.execute("BEGIN")
+        session = await begin(gateway, self._cache, venues, lock=True, now=self._clock())
+        result = await work(session)
+        await _commit(connection)
+        return result
+
+    async def _read(
+        self, connection: Connection, venues: tuple[VenueId, ...], work: Callable[[Session], Awaitable[T]]
+    ) -> T:
+        gateway = PostgresGateway(connection, self._statements)
+        await connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        session = await begin(gateway, self._cache, venues, lock=False, now=self._clock())
+        result = await work(session)
+        await connection.execute("COMMIT")
+        return result
+
+    async def _add_venue(self, connection: Connection, venue: Venue, head: Head) -> None:
+        gateway = PostgresGateway(connection, self._statements)
+        await connection.execute("BEGIN")
+        await gateway.write("add_venues", [(venue.id, venue.slug, msgspec.json.encode(venue).decode())])
+        await gateway.write("add_heads", [msgspec.structs.astuple(head)])
+        await _commit(connection)
+
+    async def _migrate(self, connection: Connection) -> list[str]:
+        sql = self._statements
+        async with connection.transaction():
+            await connection.execute("SET LOCAL lock_timeout = '50s'; SET LOCAL statement_timeout = '50s'")
+            await connection.execute("SELECT pg_advisory_xact_lock(hashtext('dawr migrations'))")
+            await connection.execute(sql["create_migrations"])
+            applied = await connection.fetch(sql["applied_migrations"])
+            todo = migrations.pending("postgres", applied)
+            for migration in todo:
+                await connection.execute(migration.sql)
+                await connection.execute(sql["add_migration"], *migration.identity, self._clock())
+        return [migration.title for migration in todo]
+
+    async def _renew_epochs(self, connection: Connection, new_epoch: Callable[[], int]) -> bool:
+        sql = self._statements
+        async with connection.transaction():
+            is_copy: bool = await connection.fetchval(sql["is_copy"]) == 1
+            if is_copy:
+                for (venue_id,) in await connection.fetch(sql["all_heads"]):
+                    await connection.execute(sql["begin_epoch"], venue_id, new_epoch())
+                await connection.execute(sql["settle"])
+        return is_copy
+
+
+class PostgresGateway:
+    def __init__(self, connection: Connection, statements: dict[str, str]) -> None:
+        self._connection = connection
+        self._statements = statements
+
+    async def fetch(self, name: str, keys: Sequence[Row]) -> Iterable[Row]:
+        return await self._connection.fetch(self._statements[name], *_columns(keys))
+
+    async def write(self, name: str, rows: Sequence[Row]) -> None:
+        await self._connection.execute(self._statements[name], *_columns(rows))
+
+
+async def _commit(connection: Connection) -> None:
+    """A server that answers with an error, or rolls back, has not committed; silence leaves it open."""
+    try:
+        tag = await connection.execute("COMMIT")
+    except asyncpg.PostgresError as error:
+        if isinstance(error, asyncpg.PostgresConnectionError | asyncpg.OperatorInterventionError):
+            raise OutcomeUnknown(f"PostgreSQL: {error}") from error
+        raise
+    except (OSError, asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
+        raise OutcomeUnknown(f"PostgreSQL: {error}") from error
+    except asyncio.CancelledError as error:
+        raise OutcomeUnknown("PostgreSQL: the commit was not answered in time") from error
+    if tag != "COMMIT":
+        raise StoreAway(f"PostgreSQL answered {tag} to a commit")
+
+
+async def _nothing_to_reset(_: object) -> None:
+    """A connection goes back to the pool with its transaction ended and its settings untouched."""
+
+
+def _columns(rows: Sequence[Row]) -> list[list[Any]]:
+    return [list(column) for column in zip(*rows, strict=True)]

@@ -1,0 +1,152 @@
+"""Rows in, rows out: the part of a transaction that both databases share."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files
+from typing import Any, Protocol
+
+import msgspec
+
+from dawr.domain.events import Event
+from dawr.domain.line import Line
+from dawr.domain.ticket import Ticket
+from dawr.domain.venue import Head, Venue, VenueId
+from dawr.ports import BULK_STEP, Changes, Rows, Wants
+from dawr.reliability.idempotency import Answer, AnswerKey
+from dawr.reliability.statements import read_statements
+
+Row = Any
+"""A database row: a tuple from SQLite, a record from PostgreSQL. Only this package sees one."""
+
+MOST_SKEW_MS = 2000
+
+
+class Gateway(Protocol):
+    """Runs a named statement once for many keys or rows, inside the open transaction."""
+
+    async def fetch(self, name: str, keys: Sequence[Row]) -> Iterable[Row]: ...
+
+    async def write(self, name: str, rows: Sequence[Row]) -> None: ...
+
+
+class VenueCache:
+    """Set-ups as they were committed, by their version."""
+
+    def __init__(self) -> None:
+        self._venues: dict[VenueId, tuple[int, int, Venue]] = {}
+
+    async def get(self, gateway: Gateway, heads: Mapping[VenueId, Head]) -> dict[VenueId, Venue]:
+        stale = [(head.venue_id,) for head in heads.values() if self._cached(head) is None]
+        if stale:
+            for (document,) in await gateway.fetch("venues_by_id", stale):
+                venue = msgspec.json.decode(document, type=Venue)
+                head = heads[venue.id]
+                self._venues[venue.id] = (head.epoch, head.config_version, venue)
+        return {venue_id: self._venues[venue_id][2] for venue_id in heads}
+
+    def _cached(self, head: Head) -> Venue | None:
+        epoch, version, venue = self._venues.get(head.venue_id, (None, None, None))
+        return venue if (epoch, version) == (head.epoch, head.config_version) else None
+
+
+class RowSession:
+    """One open transaction over a gateway."""
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        heads: Mapping[VenueId, Head],
+        venues: Mapping[VenueId, Venue],
+        *,
+        clock_trusted: bool,
+    ) -> None:
+        self.heads = heads
+        self.venues = venues
+        self.clock_trusted = clock_trusted
+        self._gateway = gateway
+
+    async def load(self, wants: Mapping[VenueId, Wants], *, depth: int) -> dict[VenueId, Rows]:
+        rows = {venue_id: Rows() for venue_id in wants}
+        for row in await self._fetch("tickets_by_id", [(v, t) for v, w in wants.items() for t in w.tickets]):
+            rows[row[0]].tickets.append(Ticket(*row))
+        for row in await self._fetch(
+            "tickets_by_open_key", [(v, k) for v, w in wants.items() for k in w.open_keys]
+        ):
+            *ticket, ahead = row
+            rows[row[0]].open.append((Ticket(*ticket), ahead))
+        for row in await self._fetch("lines_by_key", [(v, *k) for v, w in wants.items() for k in w.lines]):
+            rows[row[0]].lines.append(_line(row))
+        for row in await self._fetch(
+            "lines_current", [(v, q) for v, w in wants.items() for q in w.current_lines | w.waiting]
+        ):
+            rows[row[0]].current_lines.append(_line(row))
+        for row in await self._fetch(
+            "tickets_waiting", [(v, q, depth) for v, w in wants.items() for q in w.waiting]
+        ):
+            rows[row[0]].waiting.append(Ticket(*row))
+        for row in await self._fetch(
+            "tickets_ended", [(v, *k, BULK_STEP) for v, w in wants.items() for k in w.ended]
+        ):
+            rows[row[0]].ended.append(Ticket(*row))
+        await self._load_answers(wants, rows)
+        return rows
+
+    async def save(self, changes: Iterable[Changes]) -> None:
+        """Ended tickets are written before new ones, because they free their visitor's key."""
+        done = list(changes)
+        await self._write("change_tickets", [t for c in done for t in c.changed_tickets])
+        await self._write("add_visits", [v for c in done for v in c.visits])
+        await self._write("add_tickets", [t for c in done for t in c.new_tickets])
+        await self._write("save_lines", [_line_for_store(line) for c in done for line in c.lines])
+        await self._write("add_events", [event for c in done for event in c.events])
+        await self._write("keep_answers", [answer for c in done for answer in c.answers])
+        for venue in [c.venue for c in done if c.venue is not None]:
+            await self._gateway.write(
+                "save_venues", [(venue.id, venue.slug, msgspec.json.encode(venue).decode())]
+            )
+        await self._write("save_heads", [c.head for c in done])
+
+    async def events_after(self, venue_id: VenueId, version: int, *, most: int) -> list[Event]:
+        return [Event(*row) for row in await self._gateway.fetch("events_after", [(venue_id, version, most)])]
+
+    async def _fetch(self, name: str, keys: list[Row]) -> Iterable[Row]:
+        return await self._gateway.fetch(name, keys) if keys else ()
+
+    async def _write(self, name: str, structs: Sequence[msgspec.Struct]) -> None:
+        if structs:
+            await self._gateway.write(name, [msgspec.structs.astuple(struct) for struct in structs])
+
+    async def _load_answers(self, wants: Mapping[VenueId, Wants], rows: dict[VenueId, Rows]) -> None:
+        asked = {key: venue_id for venue_id, w in wants.items() for key in w.answers}
+        for row in await self._fetch("answers_by_key", list(asked)):
+            answer = Answer(*row)
+            rows[asked[AnswerKey(answer.scope, answer.principal, answer.key)]].answers.append(answer)
+
+
+async def begin(
+    gateway: Gateway, cache: VenueCache, venues: Iterable[VenueId], *, lock: bool, now: int
+) -> RowSession:
+    """Lock or read the heads, then see how their venues are set up."""
+    found = await gateway.fetch("lock_heads" if lock else "read_heads", [(v,) for v in sorted(set(venues))])
+    heads: dict[VenueId, Head] = {}
+    trusted = True
+    for *head, store_now in found:
+        heads[head[0]] = Head(*head)
+        trusted = trusted and (store_now is None or abs(store_now - now) <= MOST_SKEW_MS)
+    return RowSession(gateway, heads, await cache.get(gateway, heads), clock_trusted=trusted)
+
+
+def all_statements(dialect: str) -> dict[str, str]:
+    """This store's statements and the reliability kit's, by name."""
+    return {
+        **read_statements(files("dawr.stores") / "sql" / dialect),
+        **read_statements(files("dawr.reliability") / "sql" / dialect),
+    }
+
+
+def _line(row: Row) -> Line:
+    line = Line(*row)
+    return msgspec.structs.replace(line, waiting=tuple(msgspec.json.decode(row[6])))
+
+
+def _line_for_store(line: Line) -> Line:
+    return msgspec.structs.replace(line, waiting=msgspec.json.encode(line.waiting).decode())

@@ -1,0 +1,45 @@
+-- What is known of the installation itself: its schema, and whether it is a restored copy.
+
+-- name: create_migrations
+CREATE TABLE IF NOT EXISTS migrations (
+    owner text NOT NULL,
+    number integer NOT NULL,
+    name text NOT NULL,
+    checksum text NOT NULL,
+    applied_at bigint NOT NULL,
+    PRIMARY KEY (owner, number)
+);
+
+-- name: applied_migrations
+SELECT owner, number, name, checksum FROM migrations ORDER BY owner, number;
+
+-- name: add_migration
+INSERT INTO migrations (owner, number, name, checksum, applied_at) VALUES ($1, $2, $3, $4, $5);
+
+-- name: is_copy
+-- A dump that was restored finds itself in another database than the one it knows.
+SELECT (
+    is_copy = 1
+    OR home IS DISTINCT FROM (
+        SELECT d.oid::text || '@' || (SELECT c.system_identifier FROM pg_control_system() AS c)
+        FROM pg_database AS d
+        WHERE d.datname = current_database()
+    )
+)::int
+FROM installation;
+
+-- name: mark_copy
+UPDATE installation SET is_copy = 1;
+
+-- name: settle
+UPDATE installation SET is_copy = 0, home = (
+    SELECT d.oid::text || '@' || (SELECT c.system_identifier FROM pg_control_system() AS c)
+    FROM pg_database AS d
+    WHERE d.datname = current_database()
+);
+
+-- name: all_heads
+SELECT venue_id FROM heads ORDER BY venue_id;
+
+-- name: begin_epoch
+UPDATE heads SET epoch = $2 WHERE venue_id = $1;

@@ -1,0 +1,126 @@
+-- Tickets: one place in one line each.
+
+-- name: tickets_by_id
+SELECT
+    t.venue_id, t.ticket_id, t.queue_id, t.day, t.round, t.number, t.label, t.priority, t.sequence,
+    t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
+    t.called_at, t.recalled_at, t.started_at, t.finished_at, t.missed_at, t.rejoined_at, t.held_at,
+    t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous
+FROM unnest($1::text[], $2::text[]) AS k (venue_id, ticket_id)
+CROSS JOIN LATERAL (
+    SELECT * FROM tickets AS s
+    WHERE s.venue_id = k.venue_id AND s.ticket_id = k.ticket_id
+    LIMIT 1
+) AS t;
+
+-- name: tickets_by_open_key
+-- Each with the number of people who are called before it.
+SELECT
+    t.venue_id, t.ticket_id, t.queue_id, t.day, t.round, t.number, t.label, t.priority, t.sequence,
+    t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
+    t.called_at, t.recalled_at, t.started_at, t.finished_at, t.missed_at, t.rejoined_at, t.held_at,
+    t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous,
+    (
+        SELECT count(*) FROM tickets AS a
+        WHERE a.venue_id = t.venue_id AND a.queue_id = t.queue_id AND a.day = t.day AND a.round = t.round
+            AND a.state = 'waiting' AND a.priority > t.priority
+    ) + (
+        SELECT count(*) FROM tickets AS a
+        WHERE a.venue_id = t.venue_id AND a.queue_id = t.queue_id AND a.day = t.day AND a.round = t.round
+            AND a.state = 'waiting' AND a.priority = t.priority AND a.sequence < t.sequence
+    )
+FROM unnest($1::text[], $2::text[]) AS k (venue_id, open_key)
+CROSS JOIN LATERAL (
+    SELECT * FROM tickets AS s
+    WHERE s.venue_id = k.venue_id AND s.open_key = k.open_key
+    LIMIT 1
+) AS t;
+
+-- name: tickets_waiting
+-- The first people of the queue's newest line, in the order of calling.
+SELECT
+    t.venue_id, t.ticket_id, t.queue_id, t.day, t.round, t.number, t.label, t.priority, t.sequence,
+    t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
+    t.called_at, t.recalled_at, t.started_at, t.finished_at, t.missed_at, t.rejoined_at, t.held_at,
+    t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous
+FROM unnest($1::text[], $2::text[], $3::int[]) AS k (venue_id, queue_id, depth)
+CROSS JOIN LATERAL (
+    SELECT day, round FROM lines AS l
+    WHERE l.venue_id = k.venue_id AND l.queue_id = k.queue_id
+    ORDER BY l.day DESC, l.round DESC
+    LIMIT 1
+) AS newest
+CROSS JOIN LATERAL (
+    SELECT * FROM tickets AS s
+    WHERE s.venue_id = k.venue_id AND s.queue_id = k.queue_id
+        AND s.day = newest.day AND s.round = newest.round AND s.state = 'waiting'
+    ORDER BY s.priority DESC, s.sequence
+    LIMIT k.depth
+) AS t;
+
+-- name: tickets_ended
+-- Tickets left open in lines before this one: of earlier days all, of earlier rounds who was not called.
+SELECT
+    t.venue_id, t.ticket_id, t.queue_id, t.day, t.round, t.number, t.label, t.priority, t.sequence,
+    t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
+    t.called_at, t.recalled_at, t.started_at, t.finished_at, t.missed_at, t.rejoined_at, t.held_at,
+    t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous
+FROM unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::int[]) AS k (venue_id, queue_id, day, round, step)
+CROSS JOIN LATERAL (
+    SELECT * FROM tickets AS s
+    WHERE s.venue_id = k.venue_id AND s.queue_id = k.queue_id AND s.day <= k.day
+        AND s.state IN ('waiting', 'called', 'serving', 'held', 'missed')
+        AND (s.day < k.day OR (s.round < k.round AND s.state IN ('waiting', 'held', 'missed')))
+    LIMIT k.step
+) AS t;
+
+-- name: change_tickets
+UPDATE tickets AS t SET
+    priority = c.priority,
+    sequence = c.sequence,
+    state = c.state,
+    open_key = c.open_key,
+    version = c.version,
+    desk_id = c.desk_id,
+    recalls = c.recalls,
+    called_at = c.called_at,
+    recalled_at = c.recalled_at,
+    started_at = c.started_at,
+    finished_at = c.finished_at,
+    missed_at = c.missed_at,
+    rejoined_at = c.rejoined_at,
+    held_at = c.held_at,
+    resumed_at = c.resumed_at,
+    left_at = c.left_at,
+    expired_at = c.expired_at,
+    previous = c.previous
+FROM (
+    SELECT * FROM unnest(
+        $1::text[], $2::text[], $3::text[], $4::text[], $5::int[], $6::int[], $7::text[],
+        $8::int[], $9::bigint[], $10::text[], $11::text[], $12::text[], $13::text[], $14::bigint[],
+        $15::bigint[], $16::text[], $17::int[], $18::bigint[], $19::bigint[], $20::bigint[],
+        $21::bigint[], $22::bigint[], $23::bigint[], $24::bigint[], $25::bigint[], $26::bigint[],
+        $27::bigint[], $28::text[], $29::text[]
+    ) AS c (
+        venue_id, ticket_id, queue_id, day, round, number, label, priority, sequence, state,
+        visitor, open_key, visit_id, issued_at, version, desk_id, recalls, called_at, recalled_at,
+        started_at, finished_at, missed_at, rejoined_at, held_at, resumed_at, left_at, expired_at,
+        from_ticket_id, previous
+    )
+) AS c
+WHERE t.venue_id = c.venue_id AND t.ticket_id = c.ticket_id;
+
+-- name: add_tickets
+INSERT INTO tickets (
+    venue_id, ticket_id, queue_id, day, round, number, label, priority, sequence, state, visitor,
+    open_key, visit_id, issued_at, version, desk_id, recalls, called_at, recalled_at, started_at,
+    finished_at, missed_at, rejoined_at, held_at, resumed_at, left_at, expired_at, from_ticket_id,
+    previous
+)
+SELECT * FROM unnest(
+    $1::text[], $2::text[], $3::text[], $4::text[], $5::int[], $6::int[], $7::text[], $8::int[],
+    $9::bigint[], $10::text[], $11::text[], $12::text[], $13::text[], $14::bigint[], $15::bigint[],
+    $16::text[], $17::int[], $18::bigint[], $19::bigint[], $20::bigint[], $21::bigint[],
+    $22::bigint[], $23::bigint[], $24::bigint[], $25::bigint[], $26::bigint[], $27::bigint[],
+    $28::text[], $29::text[]
+);

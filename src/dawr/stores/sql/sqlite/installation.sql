@@ -1,0 +1,33 @@
+-- What is known of the installation itself: its schema, and whether it is a restored copy.
+
+-- name: create_migrations
+CREATE TABLE IF NOT EXISTS migrations (
+    owner TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    checksum TEXT NOT NULL,
+    applied_at INTEGER NOT NULL,
+    PRIMARY KEY (owner, number)
+) STRICT;
+
+-- name: applied_migrations
+SELECT owner, number, name, checksum FROM migrations ORDER BY owner, number;
+
+-- name: add_migration
+INSERT INTO migrations (owner, number, name, checksum, applied_at) VALUES (?1, ?2, ?3, ?4, ?5);
+
+-- name: is_copy
+-- A backup carries a mark, whoever copied the file and however.
+SELECT is_copy FROM installation;
+
+-- name: mark_copy
+UPDATE installation SET is_copy = 1;
+
+-- name: settle
+UPDATE installation SET is_copy = 0;
+
+-- name: all_heads
+SELECT venue_id FROM heads ORDER BY venue_id;
+
+-- name: begin_epoch
+UPDATE heads SET epoch = ?2 WHERE venue_id = ?1;

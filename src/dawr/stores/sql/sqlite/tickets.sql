@@ -1,0 +1,94 @@
+-- Tickets: one place in one line each.
+
+-- name: tickets_by_id
+SELECT
+    venue_id, ticket_id, queue_id, day, round, number, label, priority, sequence, state, visitor,
+    open_key, visit_id, issued_at, version, desk_id, recalls, called_at, recalled_at, started_at,
+    finished_at, missed_at, rejoined_at, held_at, resumed_at, left_at, expired_at, from_ticket_id,
+    previous
+FROM tickets
+WHERE venue_id = ?1 AND ticket_id = ?2;
+
+-- name: tickets_by_open_key
+-- Each with the number of people who are called before it.
+SELECT
+    t.venue_id, t.ticket_id, t.queue_id, t.day, t.round, t.number, t.label, t.priority, t.sequence,
+    t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
+    t.called_at, t.recalled_at, t.started_at, t.finished_at, t.missed_at, t.rejoined_at, t.held_at,
+    t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous,
+    (
+        SELECT count(*) FROM tickets AS a
+        WHERE a.venue_id = t.venue_id AND a.queue_id = t.queue_id AND a.day = t.day AND a.round = t.round
+            AND a.state = 'waiting' AND a.priority > t.priority
+    ) + (
+        SELECT count(*) FROM tickets AS a
+        WHERE a.venue_id = t.venue_id AND a.queue_id = t.queue_id AND a.day = t.day AND a.round = t.round
+            AND a.state = 'waiting' AND a.priority = t.priority AND a.sequence < t.sequence
+    )
+FROM tickets AS t
+WHERE t.venue_id = ?1 AND t.open_key = ?2;
+
+-- name: tickets_waiting
+-- The first people of the queue's newest line, in the order of calling.
+SELECT
+    t.venue_id, t.ticket_id, t.queue_id, t.day, t.round, t.number, t.label, t.priority, t.sequence,
+    t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
+    t.called_at, t.recalled_at, t.started_at, t.finished_at, t.missed_at, t.rejoined_at, t.held_at,
+    t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous
+FROM (
+    SELECT day, round FROM lines
+    WHERE venue_id = ?1 AND queue_id = ?2
+    ORDER BY day DESC, round DESC
+    LIMIT 1
+) AS newest
+CROSS JOIN tickets AS t
+WHERE t.venue_id = ?1 AND t.queue_id = ?2 AND t.day = newest.day AND t.round = newest.round
+    AND t.state = 'waiting'
+ORDER BY t.priority DESC, t.sequence
+LIMIT ?3;
+
+-- name: tickets_ended
+-- Tickets left open in lines before this one: of earlier days all, of earlier rounds who was not called.
+SELECT
+    venue_id, ticket_id, queue_id, day, round, number, label, priority, sequence, state, visitor,
+    open_key, visit_id, issued_at, version, desk_id, recalls, called_at, recalled_at, started_at,
+    finished_at, missed_at, rejoined_at, held_at, resumed_at, left_at, expired_at, from_ticket_id,
+    previous
+FROM tickets
+WHERE venue_id = ?1 AND queue_id = ?2 AND day <= ?3
+    AND state IN ('waiting', 'called', 'serving', 'held', 'missed')
+    AND (day < ?3 OR (round < ?4 AND state IN ('waiting', 'held', 'missed')))
+LIMIT ?5;
+
+-- name: change_tickets
+UPDATE tickets SET
+    priority = ?8,
+    sequence = ?9,
+    state = ?10,
+    open_key = ?12,
+    version = ?15,
+    desk_id = ?16,
+    recalls = ?17,
+    called_at = ?18,
+    recalled_at = ?19,
+    started_at = ?20,
+    finished_at = ?21,
+    missed_at = ?22,
+    rejoined_at = ?23,
+    held_at = ?24,
+    resumed_at = ?25,
+    left_at = ?26,
+    expired_at = ?27,
+    previous = ?29
+WHERE venue_id = ?1 AND ticket_id = ?2;
+
+-- name: add_tickets
+INSERT INTO tickets (
+    venue_id, ticket_id, queue_id, day, round, number, label, priority, sequence, state, visitor,
+    open_key, visit_id, issued_at, version, desk_id, recalls, called_at, recalled_at, started_at,
+    finished_at, missed_at, rejoined_at, held_at, resumed_at, left_at, expired_at, from_ticket_id,
+    previous
+) VALUES (
+    ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21,
+    ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29
+);

@@ -1,0 +1,34 @@
+"""What every test may ask for."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.servers import PostgresServer, ValkeyServer, server_directory
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> tuple[str, dict[str, Any]]:
+    return "asyncio", {"use_uvloop": False}
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """One for the whole run: a test that kills its server starts one of its own."""
+    with server_directory() as directory, PostgresServer(directory) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def valkey_server() -> Iterator[ValkeyServer]:
+    """One for the whole run: a test that kills its server starts one of its own."""
+    with server_directory() as directory, ValkeyServer(directory) as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
+    """A database of the test's own, empty at first."""
+    with postgres_server.lend_database() as url:
+        yield url
