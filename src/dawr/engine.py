@@ -96,9 +96,7 @@ class Engine:
         return await self._store.read([venue_id], look)
 
     async def events_after(self, venue_id: VenueId, version: int, *, most: int) -> list[Event]:
-        return await self._store.read(
-            [venue_id], lambda session: session.events_after(venue_id, version, most=most)
-        )
+        return await self._store.read([venue_id], lambda session: session.events_after(venue_id, version, most=most))
 
     async def stop(self) -> None:
         """Take nothing new, and finish what was accepted."""

@@ -25,7 +25,5 @@ def account(uid: int | None) -> Account:
 
 def may_run(path: Path, uid: int | None) -> bool:
     """Whether an account may run this program, or reach into this directory."""
-    asked = subprocess.run(
-        ["/bin/sh", "-c", 'test -x "$1"', "sh", str(path)], cwd="/", check=False, **account(uid)
-    )
+    asked = subprocess.run(["/bin/sh", "-c", 'test -x "$1"', "sh", str(path)], cwd="/", check=False, **account(uid))
     return asked.returncode == 0

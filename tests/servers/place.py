@@ -15,9 +15,7 @@ from tests.servers.process import ServerFailed
 def server_directory() -> Iterator[Path]:
     """A new directory that any server's account can reach. Removed at the end."""
     parents = [
-        parent
-        for parent in (tempfile.gettempdir(), "/tmp", "/var/tmp")
-        if may_run(Path(parent), unprivileged())
+        parent for parent in (tempfile.gettempdir(), "/tmp", "/var/tmp") if may_run(Path(parent), unprivileged())
     ]
     if not parents:
         raise ServerFailed("The tests need a temporary directory open to everyone: set TMPDIR to one.")

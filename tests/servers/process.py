@@ -20,9 +20,7 @@ class ServerFailed(RuntimeError):
 class Child:
     """A running server. It does not outlive the test run, even one that was killed."""
 
-    def __init__(
-        self, command: Sequence[str], directory: Path, *, uid: int | None, abort: signal.Signals
-    ) -> None:
+    def __init__(self, command: Sequence[str], directory: Path, *, uid: int | None, abort: signal.Signals) -> None:
         # Every process of the server holds the pipe's other end: the pipe closes when the last one is gone.
         self._lifeline, held = os.pipe()
         with (directory / "server.log").open("ab") as log:
@@ -63,9 +61,7 @@ class Child:
         closing = select.poll()
         closing.register(self._lifeline)
         if not closing.poll(STOP_SECONDS * 1000):
-            raise ServerFailed(
-                f"Processes of the server {self.pid} still run {STOP_SECONDS:.0f} s after its end."
-            )
+            raise ServerFailed(f"Processes of the server {self.pid} still run {STOP_SECONDS:.0f} s after its end.")
 
     def release(self) -> None:
         """Let go of a child that is gone."""

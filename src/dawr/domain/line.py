@@ -94,9 +94,7 @@ class Line(msgspec.Struct, frozen=True):
             changed["services_ms"] = self.services_ms + (after.served_ms or 0)
         return msgspec.structs.replace(self, waiting=waiting, **changed)
 
-    def _step(
-        self, changed: dict[str, int], waiting: tuple[int, ...], ticket: Ticket, step: int
-    ) -> tuple[int, ...]:
+    def _step(self, changed: dict[str, int], waiting: tuple[int, ...], ticket: Ticket, step: int) -> tuple[int, ...]:
         state, priority = ticket.state, ticket.priority
         if state == "waiting":
             return (*waiting[:priority], waiting[priority] + step, *waiting[priority + 1 :])

@@ -94,17 +94,11 @@ def checked(queue: Queue) -> Queue:
     if len(queue.prefix) > 4:  # noqa: PLR2004
         raise InvalidValue("prefix", f"The prefix of queue {queue.id} is longer than 4 characters.")
     if queue.capacity is not None and not 0 <= queue.capacity <= LARGEST_CAPACITY:
-        raise InvalidValue(
-            "capacity", f"The capacity of queue {queue.id} is not between 0 and {LARGEST_CAPACITY}."
-        )
+        raise InvalidValue("capacity", f"The capacity of queue {queue.id} is not between 0 and {LARGEST_CAPACITY}.")
     if not 0 <= queue.reserve <= LARGEST_CAPACITY:
-        raise InvalidValue(
-            "reserve", f"The reserve of queue {queue.id} is not between 0 and {LARGEST_CAPACITY}."
-        )
+        raise InvalidValue("reserve", f"The reserve of queue {queue.id} is not between 0 and {LARGEST_CAPACITY}.")
     if not 1 <= queue.mean_service_seconds <= LONGEST_SERVICE_SECONDS:
-        raise InvalidValue(
-            "mean_service_seconds", f"The mean service of queue {queue.id} is not between 1 s and 8 h."
-        )
+        raise InvalidValue("mean_service_seconds", f"The mean service of queue {queue.id} is not between 1 s and 8 h.")
     if queue.hours is not None:
         opening_hours.checked(queue.hours)
     return queue
@@ -112,9 +106,7 @@ def checked(queue: Queue) -> Queue:
 
 def must_be_code(kind: str, code: str) -> None:
     allowed = code.replace("-", "").replace("_", "")
-    if not (
-        0 < len(code) <= LONGEST_CODE and allowed.isascii() and allowed.isalnum() and code == code.lower()
-    ):
+    if not (0 < len(code) <= LONGEST_CODE and allowed.isascii() and allowed.isalnum() and code == code.lower()):
         raise InvalidValue(
             kind, f"{code!r} is no {kind} code: use 1 to {LONGEST_CODE} lower-case letters, digits, - and _."
         )

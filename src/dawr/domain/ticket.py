@@ -21,9 +21,7 @@ LineKey = tuple[QueueId, Day, int]
 """Queue, day and round: one line of one venue."""
 
 State = Literal["waiting", "called", "serving", "held", "missed", "finished", "left", "expired"]
-Verb = Literal[
-    "issue", "call", "recall", "start", "finish", "miss", "rejoin", "hold", "resume", "leave", "expire"
-]
+Verb = Literal["issue", "call", "recall", "start", "finish", "miss", "rejoin", "hold", "resume", "leave", "expire"]
 
 OPEN_STATES: Final[frozenset[State]] = frozenset({"waiting", "called", "serving", "held", "missed"})
 ENDED_STATES: Final[frozenset[State]] = frozenset({"finished", "left", "expired"})

@@ -100,6 +100,4 @@ def _check_desks(venue: Venue) -> None:
             raise InvalidValue("desks", f"Two desks are called {desk.id!r}.")
         for queue in desk.queues:
             if queue not in known:
-                raise InvalidValue(
-                    "desks", f"Desk {desk.id} serves {queue!r}, which is no queue of this venue."
-                )
+                raise InvalidValue("desks", f"Desk {desk.id} serves {queue!r}, which is no queue of this venue.")

@@ -40,9 +40,7 @@ class Waiting:
             del self._tickets[at]
 
 
-def overlaid(
-    stored: list[Ticket], *, depth: int, touched: Container[TicketId], unsaved: Iterable[Ticket]
-) -> Waiting:
+def overlaid(stored: list[Ticket], *, depth: int, touched: Container[TicketId], unsaved: Iterable[Ticket]) -> Waiting:
     """What the store holds, overlaid by what a transaction changed and has not saved yet.
 
     `stored` are the first `depth` waiting tickets of the line; fewer means that they are all.

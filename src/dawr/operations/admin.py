@@ -51,9 +51,7 @@ class SetUp(Operation[Venue], frozen=True):
             raise InvalidValue("slug", "A venue keeps its slug: links to it are printed on paper.")
         missing = {queue.id for queue in tx.venue.queues} - {queue.id for queue in venue.queues}
         if missing:
-            raise InvalidValue(
-                "queues", f"Close queue {min(missing)} instead of removing it: its history stays."
-            )
+            raise InvalidValue("queues", f"Close queue {min(missing)} instead of removing it: its history stays.")
         tx.put_venue(venue)
         tx.happened("venue.set_up")
         return venue

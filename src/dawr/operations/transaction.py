@@ -196,9 +196,7 @@ class Transaction:
             self._lines.setdefault(line.key, line)
         for line in rows.current_lines:
             self._current.setdefault(line.queue_id, line.key)
-        self._answers.update(
-            (AnswerKey(answer.scope, answer.principal, answer.key), answer) for answer in rows.answers
-        )
+        self._answers.update((AnswerKey(answer.scope, answer.principal, answer.key), answer) for answer in rows.answers)
         self._note_what_is_not_there(wants)
         self._arrange_waiting(wants, rows, depth)
         for key in wants.ended:
@@ -281,9 +279,7 @@ class Transaction:
         if ticket.sequence < 0:
             before = sum(sequence < ticket.sequence for sequence in alike)
             return line.ahead_of_newcomer(ticket.priority + 1) + before
-        return line.ahead_of_newcomer(ticket.priority) - sum(
-            sequence >= ticket.sequence for sequence in alike
-        )
+        return line.ahead_of_newcomer(ticket.priority) - sum(sequence >= ticket.sequence for sequence in alike)
 
     def _came_ahead_of(self, ticket: Ticket) -> int:
         """How many more are ahead than when the transaction began."""

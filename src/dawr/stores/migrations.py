@@ -56,7 +56,5 @@ def pending(dialect: str, applied: Iterable[Row]) -> list[Migration]:
                 "it was made by a newer one. Install that version, or restore a backup."
             )
         if migration.checksum != checksum:
-            raise SchemaUnfit(
-                f"Migration {migration.title!r} is not the one that was applied to this database."
-            )
+            raise SchemaUnfit(f"Migration {migration.title!r} is not the one that was applied to this database.")
     return list(ours.values())

@@ -118,9 +118,7 @@ class PostgresStore:
 
     # On one connection
 
-    async def _run(
-        self, work: Callable[[Connection], Awaitable[T]], *, seconds: float = TRANSACTION_SECONDS
-    ) -> T:
+    async def _run(self, work: Callable[[Connection], Awaitable[T]], *, seconds: float = TRANSACTION_SECONDS) -> T:
         """Use a connection for a bounded time; give it back only if all went well."""
         try:
             async with asyncio.timeout(seconds):

@@ -68,9 +68,7 @@ class RowSession:
         rows = {venue_id: Rows() for venue_id in wants}
         for row in await self._fetch("tickets_by_id", [(v, t) for v, w in wants.items() for t in w.tickets]):
             rows[row[0]].tickets.append(Ticket(*row))
-        for row in await self._fetch(
-            "tickets_by_open_key", [(v, k) for v, w in wants.items() for k in w.open_keys]
-        ):
+        for row in await self._fetch("tickets_by_open_key", [(v, k) for v, w in wants.items() for k in w.open_keys]):
             *ticket, ahead = row
             rows[row[0]].open.append((Ticket(*ticket), ahead))
         for row in await self._fetch("lines_by_key", [(v, *k) for v, w in wants.items() for k in w.lines]):
@@ -79,13 +77,9 @@ class RowSession:
             "lines_current", [(v, q) for v, w in wants.items() for q in w.current_lines | w.waiting]
         ):
             rows[row[0]].current_lines.append(_line(row))
-        for row in await self._fetch(
-            "tickets_waiting", [(v, q, depth) for v, w in wants.items() for q in w.waiting]
-        ):
+        for row in await self._fetch("tickets_waiting", [(v, q, depth) for v, w in wants.items() for q in w.waiting]):
             rows[row[0]].waiting.append(Ticket(*row))
-        for row in await self._fetch(
-            "tickets_ended", [(v, *k, BULK_STEP) for v, w in wants.items() for k in w.ended]
-        ):
+        for row in await self._fetch("tickets_ended", [(v, *k, BULK_STEP) for v, w in wants.items() for k in w.ended]):
             rows[row[0]].ended.append(Ticket(*row))
         await self._load_answers(wants, rows)
         return rows
@@ -100,9 +94,7 @@ class RowSession:
         await self._write("add_events", [event for c in done for event in c.events])
         await self._write("keep_answers", [answer for c in done for answer in c.answers])
         for venue in [c.venue for c in done if c.venue is not None]:
-            await self._gateway.write(
-                "save_venues", [(venue.id, venue.slug, msgspec.json.encode(venue).decode())]
-            )
+            await self._gateway.write("save_venues", [(venue.id, venue.slug, msgspec.json.encode(venue).decode())])
         await self._write("save_heads", [c.head for c in done])
 
     async def events_after(self, venue_id: VenueId, version: int, *, most: int) -> list[Event]:
@@ -122,9 +114,7 @@ class RowSession:
             rows[asked[AnswerKey(answer.scope, answer.principal, answer.key)]].answers.append(answer)
 
 
-async def begin(
-    gateway: Gateway, cache: VenueCache, venues: Iterable[VenueId], *, lock: bool, now: int
-) -> RowSession:
+async def begin(gateway: Gateway, cache: VenueCache, venues: Iterable[VenueId], *, lock: bool, now: int) -> RowSession:
     """Lock or read the heads, then see how their venues are set up."""
     found = await gateway.fetch("lock_heads" if lock else "read_heads", [(v,) for v in sorted(set(venues))])
     heads: dict[VenueId, Head] = {}
