@@ -59,6 +59,7 @@ class Engine:
         self._most_waiting = most_waiting
         self._lanes = [Lane(store, clock, batch_limit=batch_limit) for _ in range(lanes)]
         self._stopping = False
+        self._venue_ids: dict[str, VenueId] = {}
 
     async def do(self, venue_id: VenueId, operation: Operation[R], *, origin: Origin = NOBODY) -> R:
         """Have an operation decided and stored; what came of it, or the refusal raised."""
@@ -97,6 +98,20 @@ class Engine:
 
     async def events_after(self, venue_id: VenueId, version: int, *, most: int) -> list[Event]:
         return await self._store.read([venue_id], lambda session: session.events_after(venue_id, version, most=most))
+
+    async def find_venue(self, slug: str) -> VenueId:
+        """A venue keeps its slug, so what was found once stays true."""
+        if slug not in self._venue_ids:
+            self._venue_ids = await self._store.venue_ids()
+        if slug not in self._venue_ids:
+            raise UnknownVenue(slug)
+        return self._venue_ids[slug]
+
+    async def ready(self) -> None:
+        """Raise unless a command could be stored now."""
+        if self._stopping:
+            raise Stopping
+        await self._store.ping()
 
     async def stop(self) -> None:
         """Take nothing new, and finish what was accepted."""

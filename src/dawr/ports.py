@@ -96,8 +96,23 @@ class Store(Protocol):
     async def venue_ids(self) -> dict[str, VenueId]:
         """All venues: slug → id."""
 
+    async def purge_answers(self, now: int, *, most: int) -> int:
+        """Delete answers that have expired, and say how many."""
+
     async def ping(self) -> None:
-        """Raise unless a transaction could be made now."""
+        """Raise unless a transaction could be made now, by a clock that can be trusted."""
+
+    async def migrate(self) -> list[str]:
+        """Bring the schema up to date; the titles of what was applied."""
+
+    async def renew_epochs(self, new_epoch: Callable[[], int]) -> bool:
+        """A restored copy begins new epochs, so that no stream resumes wrongly from before."""
+
+    async def pending_migrations(self) -> list[str]:
+        """Titles of what `migrate` would apply. Reads only."""
+
+    async def faults(self) -> list[str]:
+        """What a look at every row finds wrong, in sentences. Reads only."""
 
     async def close(self) -> None: ...
 

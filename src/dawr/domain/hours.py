@@ -4,7 +4,7 @@ Spans are minutes of the local day, so 08:00–16:00 stays 08:00–16:00 when th
 change. A span that ends after midnight is written as two.
 """
 
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 
 import msgspec
 
@@ -50,4 +50,14 @@ def checked(hours: Hours) -> Hours:
         for start, end in spans:
             if not 0 <= start < end <= MINUTES_OF_A_DAY:
                 raise InvalidValue("hours", f"Opening hours {start}–{end} are not within one day.")
+    for exception in hours.exceptions:
+        if not _is_iso_date(exception):
+            raise InvalidValue("hours", f"{exception!r} is no date: write it as 2025-12-31.")
     return hours
+
+
+def _is_iso_date(text: str) -> bool:
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False

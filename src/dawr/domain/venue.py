@@ -72,12 +72,14 @@ class Venue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 LATEST_DAY_START = 12 * 60
+ZONES_OF_NO_PLACE = frozenset({"localtime", "Factory"})
+"""Listed with the others, but they mean another place on every machine, or none."""
 
 
 def checked(venue: Venue) -> Venue:
     """The venue itself, or a sentence about what is wrong with it."""
     queues.must_be_code("venue", venue.slug)
-    if venue.zone not in available_timezones():
+    if venue.zone not in available_timezones() - ZONES_OF_NO_PLACE:
         raise InvalidValue("zone", f"{venue.zone!r} is not an IANA time zone.")
     if not 0 <= venue.day_start <= LATEST_DAY_START:
         raise InvalidValue("day_start", "The service day begins between 00:00 and 12:00.")
@@ -98,6 +100,8 @@ def _check_desks(venue: Venue) -> None:
         queues.must_be_code("desk", desk.id)
         if any(desk.id == other.id for other in venue.desks[:number]):
             raise InvalidValue("desks", f"Two desks are called {desk.id!r}.")
-        for queue in desk.queues:
+        for place, queue in enumerate(desk.queues):
             if queue not in known:
                 raise InvalidValue("desks", f"Desk {desk.id} serves {queue!r}, which is no queue of this venue.")
+            if queue in desk.queues[:place]:
+                raise InvalidValue("desks", f"Desk {desk.id} serves {queue!r} twice.")

@@ -3,6 +3,7 @@
 import msgspec
 
 from dawr.domain import estimate
+from dawr.domain.day import Day
 from dawr.domain.line import Line
 from dawr.domain.queue import Queue
 from dawr.domain.ticket import Ticket
@@ -10,6 +11,13 @@ from dawr.domain.venue import Venue
 from dawr.operations.operation import View
 from dawr.operations.transaction import Transaction
 from dawr.ports import Wants
+
+
+class LookAtVenue(View[tuple[Venue, Day]], frozen=True):
+    """How the venue is set up, and which service day it is there."""
+
+    def look(self, tx: Transaction, now: int) -> tuple[Venue, Day]:
+        return (tx.venue, tx.day)
 
 
 class QueueSnapshot(msgspec.Struct, frozen=True):

@@ -15,7 +15,8 @@ import msgspec
 from dawr.domain.venue import Head, Venue, VenueId
 from dawr.ports import Clock, OutcomeUnknown, Session, StoreAway, StoreFault, Unstorable
 from dawr.stores import migrations
-from dawr.stores.session import Row, VenueCache, all_statements, begin
+from dawr.stores.checking import faults_in
+from dawr.stores.session import Row, VenueCache, all_statements, begin, clock_is_trusted
 
 T = TypeVar("T")
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ else:
 
 TRANSACTION_SECONDS = 5
 CONNECT_SECONDS = 2
+MAINTENANCE_SECONDS = 60
 TRIES = 5
 READERS = 4
 
@@ -100,15 +102,24 @@ class PostgresStore:
         return int(status.removeprefix("DELETE "))
 
     async def ping(self) -> None:
-        await self._run(lambda c: c.execute("SELECT 1"))
+        store_now = await self._run(lambda c: c.fetchval(self._statements["store_now"]))
+        if not clock_is_trusted(self._clock(), store_now):
+            raise StoreAway("This machine's clock and PostgreSQL's are more than two seconds apart: set them right.")
 
     async def migrate(self) -> list[str]:
         """Bring the schema up to date; the titles of what was applied."""
-        return await self._run(self._migrate, seconds=60)
+        return await self._run(self._migrate, seconds=MAINTENANCE_SECONDS)
 
     async def renew_epochs(self, new_epoch: Callable[[], int]) -> bool:
         """A restored copy begins new epochs, so that no stream resumes wrongly from before."""
         return await self._run(lambda c: self._renew_epochs(c, new_epoch))
+
+    async def faults(self) -> list[str]:
+        return await self._run(self._faults, seconds=MAINTENANCE_SECONDS)
+
+    async def pending_migrations(self) -> list[str]:
+        applied: list[Row] = await self._run(lambda c: c.fetch(self._statements["applied_migrations"]))
+        return [migration.title for migration in migrations.pending("postgres", applied)]
 
     async def close(self) -> None:
         try:
@@ -177,6 +188,12 @@ class PostgresStore:
                 await connection.execute(migration.sql)
                 await connection.execute(sql["add_migration"], *migration.identity, self._clock())
         return [migration.title for migration in todo]
+
+    async def _faults(self, connection: Connection) -> list[str]:
+        sql = self._statements
+        async with connection.transaction(isolation="repeatable_read", readonly=True):
+            await connection.execute("SET LOCAL statement_timeout = '50s'; SET LOCAL enable_seqscan = on")
+            return faults_in(await connection.fetch(sql["check_events"]), await connection.fetch(sql["check_lines"]))
 
     async def _renew_epochs(self, connection: Connection, new_epoch: Callable[[], int]) -> bool:
         sql = self._statements

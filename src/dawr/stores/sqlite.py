@@ -16,8 +16,9 @@ import apsw
 import msgspec
 
 from dawr.domain.venue import Head, Venue, VenueId
-from dawr.ports import Clock, OutcomeUnknown, Session, StoreAway, StoreFault, Unstorable
+from dawr.ports import Clock, OutcomeUnknown, Session, StoreAway, Unstorable
 from dawr.stores import migrations
+from dawr.stores.checking import faults_in
 from dawr.stores.session import Row, VenueCache, all_statements, begin
 
 T = TypeVar("T")
@@ -38,6 +39,7 @@ class SqliteStore:
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="dawr-reader")
         self._connections = threading.local()
         self._opened: list[apsw.Connection] = []
+        self._writing = False
 
     async def transact(self, venues: Iterable[VenueId], work: Callable[[Session], Awaitable[T]]) -> T:
         return await _in_thread(self._writer, self._transact, tuple(venues), work)
@@ -65,8 +67,15 @@ class SqliteStore:
         """A restored copy begins new epochs, so that no stream resumes wrongly from before."""
         return await _in_thread(self._writer, self._renew_epochs, new_epoch)
 
+    async def faults(self) -> list[str]:
+        return await _in_thread(self._readers, self._faults)
+
+    async def pending_migrations(self) -> list[str]:
+        return await _in_thread(self._readers, self._pending_migrations)
+
     async def close(self) -> None:
-        await _in_thread(self._writer, self._checkpoint)
+        if self._writing:
+            await _in_thread(self._writer, self._checkpoint)
         self._writer.shutdown()
         self._readers.shutdown()
         for connection in self._opened:
@@ -110,7 +119,7 @@ class SqliteStore:
         gateway.rollback()
 
     def _checkpoint(self) -> None:
-        with suppress(apsw.BusyError, StoreFault):
+        with suppress(apsw.Error):
             self._connection().wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
     def _migrate(self) -> list[str]:
@@ -150,11 +159,29 @@ class SqliteStore:
         rows: list[Row] = connection.execute(self._statements["venue_slugs"]).fetchall()
         return dict(rows)
 
+    def _pending_migrations(self) -> list[str]:
+        applied: list[Row] = self._connection(read_only=True).execute(self._statements["applied_migrations"]).fetchall()
+        return [migration.title for migration in migrations.pending("sqlite", applied)]
+
+    def _faults(self) -> list[str]:
+        connection, sql = self._connection(read_only=True), self._statements
+        damage = [str(row[0]) for row in connection.execute("PRAGMA quick_check(3)") if row != ("ok",)]
+        if damage:
+            return [f"The database file is damaged: {sentence}." for sentence in damage]
+        connection.execute("BEGIN")
+        try:
+            return faults_in(
+                connection.execute(sql["check_events"]).fetchall(), connection.execute(sql["check_lines"]).fetchall()
+            )
+        finally:
+            connection.execute("ROLLBACK")
+
     def _connection(self, *, read_only: bool = False) -> apsw.Connection:
         """This thread's own connection: one is never shared between threads."""
         connection = getattr(self._connections, "connection", None)
         if connection is None:
             connection = open_reading(self.path) if read_only else open_writing(self.path)
+            self._writing = self._writing or not read_only
             self._connections.connection = connection
             self._opened.append(connection)
         return cast("apsw.Connection", connection)
@@ -166,29 +193,20 @@ class SqliteGateway:
         self._statements = statements
 
     async def fetch(self, name: str, keys: Sequence[Row]) -> Iterable[Row]:
-        try:
-            return self._connection.executemany(self._statements[name], keys).fetchall()
-        except apsw.Error as error:
-            raise _fault(error) from error
+        return self._connection.executemany(self._statements[name], keys).fetchall()
 
     async def write(self, name: str, rows: Sequence[Row]) -> None:
-        try:
-            self._connection.executemany(self._statements[name], rows)
-        except (apsw.Error, UnicodeEncodeError, OverflowError) as error:
-            raise _fault(error) from error
+        self._connection.executemany(self._statements[name], rows)
 
     def run(self, sql: str) -> None:
-        try:
-            self._connection.execute(sql)
-        except apsw.Error as error:
-            raise _fault(error) from error
+        self._connection.execute(sql)
 
     def commit(self) -> None:
         try:
             self._connection.execute("COMMIT")
-        except apsw.FullError as error:
+        except apsw.FullError:
             self.rollback()
-            raise _fault(error) from error
+            raise
         except apsw.Error as error:
             self.rollback()
             raise OutcomeUnknown(str(error)) from error
@@ -200,25 +218,19 @@ class SqliteGateway:
 
 
 def open_writing(path: Path) -> apsw.Connection:
-    try:
-        connection = apsw.Connection(str(path))
-        connection.set_busy_timeout(BUSY_MS)
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA temp_store = MEMORY")
-        connection.execute(f"PRAGMA journal_size_limit = {WAL_BYTES_KEPT}")
-        connection.execute(f"PRAGMA wal_autocheckpoint = {WAL_PAGES_BEFORE_CHECKPOINT}")
-    except apsw.Error as error:
-        raise _fault(error) from error
+    connection = apsw.Connection(str(path))
+    connection.set_busy_timeout(BUSY_MS)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA temp_store = MEMORY")
+    connection.execute(f"PRAGMA journal_size_limit = {WAL_BYTES_KEPT}")
+    connection.execute(f"PRAGMA wal_autocheckpoint = {WAL_PAGES_BEFORE_CHECKPOINT}")
     return connection
 
 
 def open_reading(path: Path) -> apsw.Connection:
-    try:
-        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-        connection.set_busy_timeout(BUSY_MS)
-    except apsw.Error as error:
-        raise _fault(error) from error
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    connection.set_busy_timeout(BUSY_MS)
     return connection
 
 
@@ -232,12 +244,9 @@ def finish(work: Awaitable[T]) -> T:
 
 
 async def _in_thread(executor: Executor, function: Callable[..., T], *arguments: object) -> T:
-    return await asyncio.wrap_future(executor.submit(function, *arguments))
-
-
-def _fault(error: Exception) -> StoreFault:
-    if isinstance(error, apsw.Error) and not isinstance(
-        error, apsw.ConstraintError | apsw.MismatchError | apsw.TooBigError
-    ):
-        return StoreAway(f"SQLite: {error}")
-    return Unstorable(f"SQLite: {error}")
+    try:
+        return await asyncio.wrap_future(executor.submit(function, *arguments))
+    except (apsw.ConstraintError, apsw.MismatchError, apsw.TooBigError, UnicodeEncodeError, OverflowError) as error:
+        raise Unstorable(f"SQLite: {error}") from error
+    except apsw.Error as error:
+        raise StoreAway(f"SQLite: {error}") from error

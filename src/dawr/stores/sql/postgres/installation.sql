@@ -43,3 +43,7 @@ SELECT venue_id FROM heads ORDER BY venue_id;
 
 -- name: begin_epoch
 UPDATE heads SET epoch = $2 WHERE venue_id = $1;
+
+-- name: store_now
+-- The store's own clock, only to find out whether ours can be trusted.
+SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint;

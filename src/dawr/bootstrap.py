@@ -1,0 +1,173 @@
+"""The composition root: settings in, running parts out. The only file that knows all others."""
+
+import asyncio
+import logging
+import os
+import secrets
+import string
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import msgspec
+import structlog
+
+from dawr.domain.day import Day
+from dawr.domain.venue import Head, Venue, VenueId, checked
+from dawr.engine import Engine
+from dawr.operations.admin import SetUp
+from dawr.ports import Store
+from dawr.settings import Settings, SettingUnfit
+from dawr.stores.data_directory import DataDirectory, DataDirectoryUnfit
+from dawr.stores.postgres import PostgresStore
+from dawr.stores.sqlite import SqliteStore
+from dawr.sweeper import Sweeper
+
+
+class Dawr(msgspec.Struct, frozen=True):
+    """A running installation."""
+
+    settings: Settings
+    store: Store
+    engine: Engine
+    ids: "SystemIds"
+
+    async def set_up(self, venue: Venue) -> VenueId:
+        """Make the venue, or change the one that has its slug."""
+        existing = (await self.store.venue_ids()).get(venue.slug)
+        if existing is not None:
+            await self.engine.do(existing, SetUp(venue))
+            return existing
+        new = checked(msgspec.structs.replace(venue, id=VenueId(self.ids.venue_code())))
+        today = new.day_at(now(), reached=Day(""))
+        await self.store.add_venue(new, Head(new.id, self.ids.epoch(), today, version=0, config_version=0))
+        return new.id
+
+
+@asynccontextmanager
+async def running(settings: Settings) -> AsyncIterator[Dawr]:
+    """Open, migrate and start everything; stop it in order: sweeper, lanes, store, lock."""
+    async with opened(settings) as store:
+        await store.migrate()
+        ids = SystemIds()
+        if await store.renew_epochs(ids.epoch):
+            structlog.get_logger("dawr").info("epochs.renewed")
+        engine = Engine(
+            store,
+            now,
+            lanes=settings.lanes if settings.database_url else 1,
+            batch_limit=settings.batch_limit,
+            most_waiting=settings.most_waiting,
+        )
+        sweeping = asyncio.create_task(Sweeper(engine, store, now).run())
+        try:
+            yield Dawr(settings, store, engine, ids)
+        finally:
+            sweeping.cancel()
+            with suppress(asyncio.CancelledError):
+                await sweeping
+            await engine.stop()
+
+
+@asynccontextmanager
+async def opened(settings: Settings) -> AsyncIterator[Store]:
+    """The store alone; an embedded one is locked, because it has one writer."""
+    if settings.database_url:
+        async with _opened_postgres(settings) as postgres:
+            yield postgres
+        return
+    directory = DataDirectory(Path(settings.data))
+    directory.prepare()
+    directory.lock()
+    sqlite = SqliteStore(directory.database, clock=now)
+    try:
+        yield sqlite
+    finally:
+        await sqlite.close()
+        directory.unlock()
+
+
+@asynccontextmanager
+async def reading(settings: Settings) -> AsyncIterator[Store]:
+    """The store for a tool that only reads, also while a server writes."""
+    if settings.database_url:
+        async with _opened_postgres(settings) as postgres:
+            yield postgres
+        return
+    database = DataDirectory(Path(settings.data)).database
+    if not database.exists():
+        raise DataDirectoryUnfit(f"There is no database in {settings.data} yet: `dawr serve` makes one.")
+    sqlite = SqliteStore(database, clock=now)
+    try:
+        yield sqlite
+    finally:
+        await sqlite.close()
+
+
+@asynccontextmanager
+async def _opened_postgres(settings: Settings) -> AsyncIterator[Store]:
+    try:
+        store = await PostgresStore.open(settings.database_url, clock=now, lanes=settings.lanes)
+    except ValueError as error:
+        raise SettingUnfit(f"DAWR_DATABASE_URL cannot be used: {error}.") from error
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+def refuse_what_cannot_be(settings: Settings) -> None:
+    """Combinations that would be unsafe or would not do what they say."""
+    if settings.database_url and not settings.database_url.startswith(("postgresql://", "postgres://")):
+        raise SettingUnfit("DAWR_DATABASE_URL must begin with postgresql://; leave it empty for the embedded database.")
+    if settings.workers > 1 and not settings.database_url:
+        raise SettingUnfit(
+            f"The embedded database has one writer, so {settings.workers} workers cannot share it. "
+            "Use --workers 1, or PostgreSQL with DAWR_DATABASE_URL."
+        )
+    if settings.workers > 1:
+        raise SettingUnfit(
+            "Several workers need a shared store for limits and live updates, which this version does not have yet. "
+            "Use --workers 1."
+        )
+
+
+def now() -> int:
+    """Milliseconds since 1970 UTC."""
+    return time.time_ns() // 1_000_000
+
+
+class SystemIds:
+    def token(self) -> str:
+        return secrets.token_urlsafe(16)
+
+    def venue_code(self) -> str:
+        return "".join(secrets.choice(string.ascii_lowercase + string.digits) for _ in range(6))
+
+    def epoch(self) -> int:
+        return secrets.randbits(48)
+
+
+def environment() -> dict[str, str]:
+    return dict(os.environ)
+
+
+def configure_logs(settings: Settings) -> None:
+    """JSON lines on standard error, or something readable when a person is watching."""
+    level = logging.getLevelNamesMapping()[settings.log_level.upper()]
+    renderer: structlog.typing.Processor = (
+        structlog.dev.ConsoleRenderer() if sys.stderr.isatty() else structlog.processors.JSONRenderer()
+    )
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.WriteLoggerFactory(sys.stderr),
+    )

@@ -1,0 +1,38 @@
+"""The command line. Each command is a module that is imported only when it is asked for."""
+
+from importlib import import_module
+
+import click
+
+from dawr import __version__
+
+COMMANDS = {
+    "demo": "Start the sample venues.",
+    "serve": "Serve this installation.",
+    "migrate": "Bring the database's schema up to date.",
+    "check": "Look an installation over and explain what is wrong.",
+    "backup": "Copy the database while it is in use.",
+    "restore": "Put a backup in place.",
+    "venue": "List venues, print one, or set one up.",
+}
+
+
+class LazyGroup(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"dawr.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="dawr")
+def main() -> None:
+    """Dawr: a queue for places where people wait. Every number once."""

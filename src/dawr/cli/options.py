@@ -1,0 +1,54 @@
+"""What commands share: the options that overrule settings, and sentences instead of stack traces."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import click
+
+from dawr import bootstrap
+from dawr.control import ControlFailed
+from dawr.domain.errors import Refused
+from dawr.ports import StoreFault
+from dawr.settings import Settings, SettingUnfit, from_environment
+from dawr.stores.backup import BackupFailed
+from dawr.stores.data_directory import DataDirectoryUnfit
+from dawr.stores.migrations import SchemaUnfit
+from dawr.web.server import AddressTaken
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+SAID_IN_A_SENTENCE = (
+    AddressTaken,
+    BackupFailed,
+    ControlFailed,
+    DataDirectoryUnfit,
+    Refused,
+    SchemaUnfit,
+    SettingUnfit,
+    StoreFault,
+)
+
+
+def data_option(command: F) -> F:
+    return click.option("--data", metavar="DIR", help="Directory of the embedded database (DAWR_DATA).")(command)
+
+
+def address_options(command: F) -> F:
+    command = click.option("--port", type=int, help="Port to listen on (DAWR_PORT).")(command)
+    return click.option("--host", help="Address to listen on (DAWR_HOST).")(command)
+
+
+@contextmanager
+def sentences() -> Iterator[None]:
+    """What is wrong with the set-up or the request is said in a sentence, with exit code 1."""
+    try:
+        yield
+    except SAID_IN_A_SENTENCE as error:
+        raise click.ClickException(str(error)) from error
+
+
+def settings_of(**given: str | int | None) -> Settings:
+    settings = from_environment(bootstrap.environment(), **given)
+    bootstrap.refuse_what_cannot_be(settings)
+    return settings

@@ -1,0 +1,68 @@
+"""`dawr serve`: run the installation until it is told to stop."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import click
+import msgspec
+import uvloop
+
+from dawr import __version__, bootstrap
+from dawr.bootstrap import Dawr
+from dawr.cli.options import address_options, data_option, sentences, settings_of
+from dawr.control import listening
+from dawr.domain.venue import Venue
+from dawr.settings import Settings
+from dawr.stores.data_directory import DataDirectory
+from dawr.web.app import App
+from dawr.web.server import Server, listen
+
+
+@click.command("serve")
+@address_options
+@data_option
+@click.option("--workers", type=int, help="Processes that serve (DAWR_WORKERS).")
+def command(host: str | None, port: int | None, data: str | None, workers: int | None) -> None:
+    """Serve this installation. Ready when it prints "Dawr is ready at http://…"."""
+    with sentences():
+        settings = settings_of(host=host, port=port, data=data, workers=workers)
+        bootstrap.configure_logs(settings)
+        uvloop.run(serve(settings))
+
+
+async def serve(settings: Settings, *venues: Venue) -> None:
+    """Set the given venues up, if they are not there yet, and serve."""
+    async with bootstrap.running(settings) as dawr:
+        known = await dawr.store.venue_ids()
+        for venue in venues:
+            if venue.slug not in known:
+                await dawr.set_up(venue)
+        app = App(dawr.engine, dawr.ids, settings)
+        server = Server(app, listen(settings.host, settings.port), ready=_say_ready)
+        async with _controlled(dawr):
+            await server.run_until_stopped()
+
+
+def _say_ready(url: str) -> None:
+    click.echo(f"Dawr is ready at {url}")
+
+
+@asynccontextmanager
+async def _controlled(dawr: Dawr) -> AsyncIterator[None]:
+    """Tools reach an embedded server through its socket; a PostgreSQL database they reach themselves."""
+    if dawr.settings.database_url:
+        yield
+        return
+
+    async def status(_: msgspec.Raw) -> dict[str, str | int]:
+        await dawr.engine.ready()
+        return {"pid": os.getpid(), "version": __version__}
+
+    async def set_up(document: msgspec.Raw) -> str:
+        return await dawr.set_up(msgspec.json.decode(document, type=Venue))
+
+    socket = DataDirectory(Path(dawr.settings.data)).control_socket
+    async with listening(socket, {"status": status, "set-up": set_up}):
+        yield

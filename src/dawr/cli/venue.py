@@ -1,0 +1,81 @@
+"""`dawr venue`: list venues, print one's set-up, or set one up from a file. Also while the server runs."""
+
+import asyncio
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+import msgspec
+
+from dawr import bootstrap, control
+from dawr.cli.options import data_option, sentences, settings_of
+from dawr.domain.venue import Venue, VenueId
+from dawr.engine import Engine
+from dawr.operations.snapshots import LookAtVenue
+from dawr.settings import Settings
+from dawr.stores.data_directory import DataDirectory, DataDirectoryInUse
+
+
+@click.group("venue")
+def command() -> None:
+    """List venues, print one, or set one up."""
+
+
+@command.command("list")
+@data_option
+def list_venues(data: str | None) -> None:
+    """Print every venue's slug."""
+    with sentences():
+        for slug in asyncio.run(_slugs(settings_of(data=data))):
+            click.echo(slug)
+
+
+@command.command("show")
+@data_option
+@click.argument("slug")
+def show(data: str | None, slug: str) -> None:
+    """Print a venue's set-up as JSON, ready to be changed and applied again."""
+    with sentences():
+        venue = asyncio.run(_venue(settings_of(data=data), slug))
+        click.echo(msgspec.json.format(msgspec.json.encode(venue)).decode())
+
+
+@command.command("apply")
+@data_option
+@click.argument("file", type=click.File("rb"))
+def apply(data: str | None, file: BinaryIO) -> None:
+    """Make the venue that FILE describes, or change it (- is standard input)."""
+    with sentences():
+        try:
+            document = msgspec.json.decode(file.read(), type=dict[str, msgspec.Raw])
+            venue = msgspec.convert({"id": "", **document}, Venue)
+        except msgspec.MsgspecError as error:
+            raise click.ClickException(f"{file.name} does not describe a venue: {error}.") from error
+        venue_id = _apply(settings_of(data=data), venue)
+        click.echo(f"Venue {venue.slug} is set up ({venue_id}).")
+
+
+def _apply(settings: Settings, venue: Venue) -> str:
+    """Write it ourselves, or have the running server do it: there is one writer."""
+    try:
+        return asyncio.run(_set_up(settings, venue))
+    except DataDirectoryInUse:
+        answer = control.ask(DataDirectory(Path(settings.data)).control_socket, "set-up", venue)
+        return msgspec.json.decode(answer, type=str)
+
+
+async def _set_up(settings: Settings, venue: Venue) -> VenueId:
+    async with bootstrap.running(settings) as dawr:
+        return await dawr.set_up(venue)
+
+
+async def _slugs(settings: Settings) -> list[str]:
+    async with bootstrap.reading(settings) as store:
+        return list(await store.venue_ids())
+
+
+async def _venue(settings: Settings, slug: str) -> Venue:
+    async with bootstrap.reading(settings) as store:
+        engine = Engine(store, bootstrap.now)
+        venue, _ = await engine.read(await engine.find_venue(slug), LookAtVenue())
+        return venue

@@ -1,0 +1,76 @@
+"""Every setting in one frozen table: name, default, range, help.
+
+`DAWR_` and the name in capitals is its environment variable. They are read once, by
+the command that starts; a value out of range is a sentence, not a stack trace.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+PREFIX = "DAWR_"
+
+
+class Settings(msgspec.Struct, frozen=True):
+    data: Annotated[
+        str, Meta(min_length=1, description="Directory of the embedded database, its lock and its control socket.")
+    ] = "data"
+    database_url: Annotated[
+        str, Meta(description="postgresql://… for the scaled profile; empty is the embedded SQLite file.")
+    ] = ""
+    host: Annotated[str, Meta(min_length=1, description="Address to listen on.")] = "127.0.0.1"
+    port: Annotated[int, Meta(ge=0, le=65535, description="Port to listen on; 0 takes any free one.")] = 8787
+    workers: Annotated[int, Meta(ge=1, le=64, description="Processes that serve. The embedded profile has one.")] = 1
+    clinic_venue: Annotated[
+        str, Meta(min_length=1, description="Slug of the venue that the clinic door `/api/v1` opens to.")
+    ] = "clinic"
+    lanes: Annotated[
+        int,
+        Meta(
+            ge=1, le=64, description="Batches that may be under way at once on PostgreSQL; a venue stays in its lane."
+        ),
+    ] = 4
+    batch_limit: Annotated[int, Meta(ge=1, le=5000, description="Most commands in one transaction.")] = 256
+    most_waiting: Annotated[
+        int, Meta(ge=1, le=1_000_000, description="Commands that may wait before new ones are refused as busy.")
+    ] = 10_000
+    answers_kept_hours: Annotated[
+        int, Meta(ge=24, le=24 * 30, description="How long the answer to a request with an Idempotency-Key is kept.")
+    ] = 48
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"], Meta(description="The least level that is logged.")
+    ] = "info"
+
+
+class SettingUnfit(Exception):
+    """A setting cannot be used; the sentence says which and why."""
+
+
+def from_environment(environment: Mapping[str, str], **given: str | int | None) -> Settings:
+    """The settings of the environment, overruled by what was given on the command line."""
+    values: dict[str, str | int] = {
+        name: environment[PREFIX + name.upper()].strip()
+        for name in Settings.__struct_fields__
+        if PREFIX + name.upper() in environment
+    }
+    values.update({name: value for name, value in given.items() if value is not None})
+    try:
+        return msgspec.convert(values, Settings, strict=False)
+    except msgspec.ValidationError as error:
+        sentence, _, path = str(error).partition(" - at `$.")
+        name = path.rstrip("`")
+        raise SettingUnfit(
+            f"{PREFIX}{name.upper()} ({name}={values.get(name)!r}) cannot be used: {sentence}."
+        ) from error
+
+
+def unknown(environment: Mapping[str, str]) -> list[str]:
+    """Variables that look like settings and are none: probably a slip of the pen."""
+    known = {PREFIX + name.upper() for name in Settings.__struct_fields__}
+    return sorted(
+        name
+        for name in environment
+        if name.startswith(PREFIX) and name not in known and not name.startswith("DAWR_TEST_")
+    )

@@ -1,0 +1,112 @@
+"""Copies of a living database: consistent, checked, and marked as copies.
+
+Whoever opens a marked copy begins new epochs, so that no watcher resumes into a history
+that went another way.
+"""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import apsw
+
+from dawr.stores.session import all_statements
+from dawr.stores.sqlite import open_reading
+
+
+class BackupFailed(Exception):
+    """No copy was made; the sentence says why."""
+
+
+def back_up_sqlite(database: Path, target: Path) -> None:
+    """Copy the file while others write to it. The target appears whole, or not at all."""
+    if not database.exists():
+        raise BackupFailed(f"There is no database at {database}.")
+    _must_be_free(target)
+    partial = target.with_name(target.name + ".partial")
+    partial.unlink(missing_ok=True)
+    try:
+        _copy(database, partial)
+        _sync(partial)
+        partial.rename(target)
+        _sync(target.parent)
+    except (apsw.Error, OSError) as error:
+        raise BackupFailed(f"The backup to {target} failed: {error}.") from error
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def restore_sqlite(source: Path, database: Path) -> None:
+    """Put a backup in the place of a database that is not there, or was moved away."""
+    if database.exists():
+        raise BackupFailed(f"There is a database at {database} already. Move it away first; nothing was changed.")
+    try:
+        _check(source)
+        partial = database.with_name(database.name + ".partial")
+        shutil.copyfile(source, partial)
+        _sync(partial)
+        partial.rename(database)
+        _sync(database.parent)
+    except (apsw.Error, OSError) as error:
+        raise BackupFailed(f"{source} cannot be restored: {error}.") from error
+
+
+def back_up_postgres(url: str, target: Path) -> None:
+    """One consistent snapshot by `pg_dump`, in its custom format."""
+    _must_be_free(target)
+    program = shutil.which("pg_dump")
+    if program is None:
+        raise BackupFailed(
+            "pg_dump is not installed here: install PostgreSQL's client programs, or back up on the server."
+        )
+    partial = target.with_name(target.name + ".partial")
+    done = subprocess.run(  # noqa: S603 - the program was looked up, the url is the administrator's own
+        [program, "--format=custom", f"--file={partial}", f"--dbname={url}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        partial.unlink(missing_ok=True)
+        raise BackupFailed(f"pg_dump failed: {done.stderr.strip()}")
+    partial.rename(target)
+
+
+def _copy(database: Path, target: Path) -> None:
+    source, copy = open_reading(database), apsw.Connection(str(target))
+    try:
+        with copy.backup("main", source, "main") as backup:
+            backup.step(-1)
+        copy.execute("PRAGMA journal_mode = DELETE")
+        copy.execute(all_statements("sqlite")["mark_copy"])
+    finally:
+        copy.close()
+        source.close()
+    _check(target)
+
+
+def _check(path: Path) -> None:
+    connection = open_reading(path)
+    try:
+        verdict = connection.execute("PRAGMA integrity_check(1)").fetchall()
+        marked = connection.execute(all_statements("sqlite")["is_copy"]).fetchall()
+    finally:
+        connection.close()
+    if verdict != [("ok",)]:
+        raise BackupFailed(f"{path} is damaged: {verdict[0][0]}.")
+    if marked != [(1,)]:
+        raise BackupFailed(f"{path} was not made by `dawr backup`: its streams could resume wrongly.")
+
+
+def _must_be_free(target: Path) -> None:
+    if target.exists():
+        raise BackupFailed(f"{target} exists already; nothing was overwritten.")
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,125 @@
+"""The directory of an embedded installation: one database file, one writer, one lock.
+
+A second writer on the same file is refused with a sentence, and so is a file system
+that is shared over a network, where locks and shared memory cannot be relied on.
+"""
+
+import fcntl
+import os
+from pathlib import Path
+
+NETWORK_FILE_SYSTEMS = frozenset(
+    [
+        "9p",
+        "afs",
+        "beegfs",
+        "ceph",
+        "cifs",
+        "coda",
+        "davfs",
+        "fuse.ceph",
+        "fuse.davfs",
+        "fuse.glusterfs",
+        "fuse.rclone",
+        "fuse.s3fs",
+        "fuse.sshfs",
+        "gfs2",
+        "glusterfs",
+        "gpfs",
+        "lustre",
+        "ncpfs",
+        "nfs",
+        "nfs4",
+        "ocfs2",
+        "orangefs",
+        "smb3",
+        "smbfs",
+        "virtiofs",
+    ]
+)
+
+
+class DataDirectoryUnfit(Exception):
+    """The directory cannot be used; the sentence says why and what to do."""
+
+
+class DataDirectory:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.database = path / "dawr.sqlite"
+        self.control_socket = path / "control.sock"
+        self._lock_file = path / "dawr.lock"
+        self._lock: int | None = None
+
+    def prepare(self) -> None:
+        try:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise DataDirectoryUnfit(f"The data directory {self.path} cannot be made: {error.strerror}.") from error
+        kind = file_system_of(self.path)
+        if kind in NETWORK_FILE_SYSTEMS:
+            raise DataDirectoryUnfit(
+                f"The data directory {self.path} is on a network file system ({kind}), where SQLite is not safe. "
+                "Use a local disk, or PostgreSQL with DAWR_DATABASE_URL."
+            )
+
+    def lock(self) -> None:
+        """Be the one writer, until the process ends."""
+        try:
+            handle = os.open(self._lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise DataDirectoryUnfit(
+                f"The data directory {self.path} cannot be written to: {error.strerror}."
+            ) from error
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.read(handle, 32).decode(errors="replace").strip() or "another process"
+            os.close(handle)
+            raise DataDirectoryInUse(self.path, holder) from None
+        os.ftruncate(handle, 0)
+        os.write(handle, str(os.getpid()).encode())
+        self._lock = handle
+
+    def is_locked(self) -> bool:
+        try:
+            handle = os.open(self._lock_file, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(handle)
+        return False
+
+    def unlock(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+class DataDirectoryInUse(DataDirectoryUnfit):
+    def __init__(self, path: Path, holder: str) -> None:
+        super().__init__(
+            f"The data directory {path} is in use by process {holder}: one server writes to it at a time. "
+            "Stop that one first, or choose another directory with --data."
+        )
+
+
+def file_system_of(path: Path, mounts: Path = Path("/proc/self/mountinfo")) -> str | None:
+    """The kind of file system that holds the path, where the system can tell."""
+    try:
+        lines = mounts.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return None
+    wanted = path.resolve()
+    found: tuple[int, str] | None = None
+    for line in lines:
+        before, _, after = line.partition(" - ")
+        point = Path(before.split()[4].encode().decode("unicode_escape"))
+        depth = len(point.parts)
+        if (wanted == point or point in wanted.parents) and (found is None or depth >= found[0]):
+            found = (depth, after.split()[0])
+    return found[1] if found else None

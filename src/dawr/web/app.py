@@ -1,0 +1,54 @@
+"""The routes, and the one place where an error becomes an answer."""
+
+import structlog
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from dawr.engine import Engine
+from dawr.ports import Ids
+from dawr.settings import Settings
+from dawr.web.doors import clinic
+from dawr.web.health import HealthStatus, Live, Ready
+from dawr.web.http import header, send_problem
+from dawr.web.problems import BadRequest, problem_of
+
+log = structlog.get_logger("dawr.web")
+
+MS_PER_HOUR = 60 * 60 * 1000
+
+
+class App:
+    """Exact paths to plain ASGI endpoints."""
+
+    def __init__(self, engine: Engine, ids: Ids, settings: Settings) -> None:
+        venue = settings.clinic_venue
+        self._routes: dict[str, tuple[str, ASGIApp]] = {
+            "/api/v1/queue/enter": (
+                "POST",
+                clinic.Enter(engine, ids, venue=venue, keep_ms=settings.answers_kept_hours * MS_PER_HOUR),
+            ),
+            "/api/v1/queue/status": ("GET", clinic.Status(engine, venue=venue)),
+            "/api/v1/health/status": ("GET", HealthStatus(engine)),
+            "/health/live": ("GET", Live()),
+            "/health/ready": ("GET", Ready(engine)),
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        try:
+            await self._endpoint(scope)(scope, receive, send)
+        except Exception as error:
+            problem = problem_of(error, keyed=header(scope, b"idempotency-key") is not None)
+            if problem.code == "internal-error":
+                log.exception("api.error", path=scope["path"])
+            await send_problem(send, problem)
+
+    def _endpoint(self, scope: Scope) -> ASGIApp:
+        route = self._routes.get(scope["path"])
+        if route is None:
+            raise BadRequest(404, "no-such-path", "There is nothing at this address.")
+        method, endpoint = route
+        if scope["method"] != method and not (method == "GET" and scope["method"] == "HEAD"):
+            allow = (b"allow", method.encode())
+            raise BadRequest(405, "method-not-allowed", f"This address takes {method}.", allow)
+        return endpoint

@@ -1,0 +1,1 @@
+"""The contracts that other systems know: thin translations to the same operations."""

@@ -1,0 +1,75 @@
+"""The HTTP server: says when it is ready, and stops on SIGTERM within three seconds with exit code 0."""
+
+import asyncio
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import uvicorn
+from starlette.types import ASGIApp
+
+GRACE_SECONDS = 2
+BACKLOG = 2048
+
+
+class AddressTaken(Exception):
+    """The address cannot be listened on; the sentence says why."""
+
+
+class Server(uvicorn.Server):
+    def __init__(self, app: ASGIApp, listener: socket.socket, ready: Callable[[str], None]) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                loop="uvloop",
+                http="httptools",
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                timeout_graceful_shutdown=GRACE_SECONDS,
+                backlog=BACKLOG,
+            )
+        )
+        self._listener = listener
+        self._ready = ready
+
+    async def run_until_stopped(self) -> None:
+        await self.serve(sockets=[self._listener])
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready(url_of(self._listener))
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """A signal asks to stop; it is not raised again afterwards, so that stopping in order is exit code 0."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self.handle_exit, number, None)
+        try:
+            yield
+        finally:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.remove_signal_handler(number)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise AddressTaken(f"Cannot listen on {host}:{port}: {error.strerror or error}.") from error
+    return listener
+
+
+def url_of(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
