@@ -47,7 +47,7 @@ def apply(data: str | None, file: BinaryIO) -> None:
     """Make the venue that FILE describes, or change it (- is standard input)."""
     with sentences():
         try:
-            document = msgspec.json.decode(file.read(), type=dict[str, msgspec.Raw])
+            document = msgspec.json.decode(file.read(), type=dict[str, object])
             venue = msgspec.convert({"id": "", **document}, Venue)
         except msgspec.MsgspecError as error:
             raise click.ClickException(f"{file.name} does not describe a venue: {error}.") from error
