@@ -83,18 +83,25 @@ class Engine:
     async def read(self, venue_id: VenueId, view: View[R]) -> R:
         """Look at one consistent picture of a venue, without waiting for writers."""
 
-        async def look(session: Session) -> R:
+        async def look(session: Session) -> R | Refused:
             transactions = _open(session, self._clock())
-            tx = _of(transactions, venue_id)
+            tx = transactions.get(venue_id)
+            if tx is None:
+                return UnknownVenue(venue_id)
             await _load(session, transactions, {venue_id: [view]}, depth=1)
             for _ in range(MOST_LOADS):
                 try:
                     return view.look(tx, tx.now)
                 except NotLoaded as missing:
                     await _load_more(session, tx, missing.wants, depth=1)
+                except Refused as refusal:
+                    return refusal
             raise RuntimeError(ASKED_TOO_OFTEN)
 
-        return await self._store.read([venue_id], look)
+        seen = await self._store.read([venue_id], look)
+        if isinstance(seen, Refused):
+            raise seen
+        return seen
 
     async def events_after(self, venue_id: VenueId, version: int, *, most: int) -> list[Event]:
         return await self._store.read([venue_id], lambda session: session.events_after(venue_id, version, most=most))
@@ -116,7 +123,7 @@ class Engine:
     async def stop(self) -> None:
         """Take nothing new, and finish what was accepted."""
         self._stopping = True
-        await asyncio.gather(*(lane.drained() for lane in self._lanes))
+        await asyncio.gather(*(lane.stop() for lane in self._lanes))
 
     async def _enqueue(self, command: "Command[Any]") -> object:
         if self._stopping:
@@ -164,6 +171,7 @@ class Lane:
         self._batch_limit = batch_limit
         self._commands: deque[Command[Any]] = deque()
         self._task: asyncio.Task[None] | None = None
+        self._stopping = False
 
     def __len__(self) -> int:
         return len(self._commands)
@@ -173,7 +181,9 @@ class Lane:
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._drain())
 
-    async def drained(self) -> None:
+    async def stop(self) -> None:
+        """Finish what is there; if the store turns out to be away, waiting for it any longer is of no use."""
+        self._stopping = True
         while self._task is not None:
             await asyncio.wait([self._task])
 
@@ -202,6 +212,9 @@ class Lane:
         except (StoreAway, OutcomeUnknown) as fault:
             log.warning("batch.failed", commands=len(batch), fault=type(fault).__name__, reason=str(fault))
             _resolve(batch, [fault] * len(batch))
+            if self._stopping:
+                _resolve(self._commands, [fault] * len(self._commands))
+                self._commands.clear()
         except Exception as fault:
             if len(batch) == 1:
                 log.exception("command.failed", operation=type(batch[0].operation).__name__)
@@ -283,13 +296,7 @@ def _open(session: Session, now: int) -> dict[VenueId, Transaction]:
     }
 
 
-def _of(transactions: Mapping[VenueId, Transaction], venue_id: VenueId) -> Transaction:
-    if venue_id not in transactions:
-        raise UnknownVenue(venue_id)
-    return transactions[venue_id]
-
-
-def _resolve(batch: list[Command[Any]], outcomes: Iterable[object]) -> None:
+def _resolve(batch: Iterable[Command[Any]], outcomes: Iterable[object]) -> None:
     for command, outcome in zip(batch, outcomes, strict=True):
         if command.future.done():
             continue

@@ -120,12 +120,13 @@ class Ticket(msgspec.Struct, frozen=True, kw_only=False):
 
     @property
     def waited_ms(self) -> int | None:
-        return None if self.called_at is None else self.called_at - (self.rejoined_at or self.issued_at)
+        """Never less than nothing, though a clock may have stepped back meanwhile."""
+        return None if self.called_at is None else max(0, self.called_at - (self.rejoined_at or self.issued_at))
 
     @property
     def served_ms(self) -> int | None:
         begun = self.started_at or self.called_at
-        return None if self.finished_at is None or begun is None else self.finished_at - begun
+        return None if self.finished_at is None or begun is None else max(0, self.finished_at - begun)
 
 
 def open_key(queue_id: QueueId, visitor: str) -> str:

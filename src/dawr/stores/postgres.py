@@ -61,6 +61,7 @@ class PostgresStore:
         self._clock = clock
         self._statements = all_statements("postgres")
         self._cache = VenueCache()
+        self._readers = asyncio.Semaphore(READERS)
 
     @classmethod
     async def open(cls, url: str, *, clock: Clock, lanes: int = 1) -> Self:
@@ -88,7 +89,8 @@ class PostgresStore:
 
     async def read(self, venues: Iterable[VenueId], work: Callable[[Session], Awaitable[T]]) -> T:
         wanted = tuple(venues)
-        return await self._run(lambda c: self._read(c, wanted, work))
+        async with self._readers:
+            return await self._run(lambda c: self._read(c, wanted, work))
 
     async def add_venue(self, venue: Venue, head: Head) -> None:
         await self._run(lambda c: self._add_venue(c, venue, head))

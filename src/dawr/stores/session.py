@@ -35,13 +35,16 @@ class VenueCache:
         self._venues: dict[VenueId, tuple[int, int, Venue]] = {}
 
     async def get(self, gateway: Gateway, heads: Mapping[VenueId, Head]) -> dict[VenueId, Venue]:
-        stale = [(head.venue_id,) for head in heads.values() if self._cached(head) is None]
-        if stale:
-            for (document,) in await gateway.fetch("venues_by_id", stale):
+        """Other threads may replace what is cached at any moment, so nothing is looked up twice."""
+        venues = {head.venue_id: venue for head in heads.values() if (venue := self._cached(head)) is not None}
+        missing = [(venue_id,) for venue_id in heads if venue_id not in venues]
+        if missing:
+            for (document,) in await gateway.fetch("venues_by_id", missing):
                 venue = msgspec.json.decode(document, type=Venue)
                 head = heads[venue.id]
                 self._venues[venue.id] = (head.epoch, head.config_version, venue)
-        return {venue_id: self._venues[venue_id][2] for venue_id in heads}
+                venues[venue.id] = venue
+        return venues
 
     def _cached(self, head: Head) -> Venue | None:
         epoch, version, venue = self._venues.get(head.venue_id, (None, None, None))
