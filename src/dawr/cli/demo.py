@@ -1,12 +1,19 @@
 """`dawr demo`: sample venues on this machine, to try everything on."""
 
+import asyncio
+from contextlib import suppress
+from random import SystemRandom
+
 import click
 import uvloop
 
 from dawr import bootstrap
 from dawr.cli.options import address_options, data_option, sentences, settings_of
-from dawr.cli.serve import serve
+from dawr.cli.serve import serve_running
+from dawr.domain.venue import VenueId
 from dawr.sample import CLINIC, RESTAURANT
+from dawr.sample_life import SampleLife
+from dawr.settings import Settings
 
 DEMO_DATA = "data/demo"
 
@@ -14,14 +21,36 @@ DEMO_DATA = "data/demo"
 @click.command("demo")
 @address_options
 @data_option
-@click.option(
-    "--password", metavar="TEXT", help="Password of the sample staff account; accounts come with the staff API."
-)
-def command(host: str | None, port: int | None, data: str | None, password: str | None) -> None:
+@click.option("--live", is_flag=True, help="Play a day: people come and are served in every queue but lab.")
+@click.option("--password", metavar="TEXT", help="Password of the sample staff account (no accounts yet).")
+def command(*, host: str | None, port: int | None, data: str | None, live: bool, password: str | None) -> None:
     """Start the sample venues: a clinic with twelve queues, and a restaurant."""
     if password is not None:
         click.echo("This version has no staff accounts yet: --password has no effect.", err=True)
     with sentences():
         settings = settings_of(host=host, port=port, data=data or DEMO_DATA, database_url="")
         bootstrap.configure_logs(settings)
-        uvloop.run(serve(settings, CLINIC, RESTAURANT))
+        uvloop.run(_play(settings) if live else _show(settings))
+
+
+async def _show(settings: Settings) -> None:
+    async with bootstrap.running(settings) as dawr:
+        await _set_up_samples(dawr)
+        await serve_running(dawr)
+
+
+async def _play(settings: Settings) -> None:
+    async with bootstrap.running(settings) as dawr:
+        venues = await _set_up_samples(dawr)
+        life = asyncio.create_task(SampleLife(dawr.engine, dawr.ids, SystemRandom()).play(venues))
+        try:
+            await serve_running(dawr)
+        finally:
+            life.cancel()
+            with suppress(asyncio.CancelledError):
+                await life
+
+
+async def _set_up_samples(dawr: bootstrap.Dawr) -> list[VenueId]:
+    known = await dawr.store.venue_ids()
+    return [known.get(venue.slug) or await dawr.set_up(venue) for venue in (CLINIC, RESTAURANT)]

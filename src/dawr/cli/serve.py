@@ -32,17 +32,17 @@ def command(host: str | None, port: int | None, data: str | None, workers: int |
         uvloop.run(serve(settings))
 
 
-async def serve(settings: Settings, *venues: Venue) -> None:
-    """Set the given venues up, if they are not there yet, and serve."""
+async def serve(settings: Settings) -> None:
     async with bootstrap.running(settings) as dawr:
-        known = await dawr.store.venue_ids()
-        for venue in venues:
-            if venue.slug not in known:
-                await dawr.set_up(venue)
-        app = App(dawr.engine, dawr.ids, settings)
-        server = Server(app, listen(settings.host, settings.port), ready=_say_ready)
-        async with _controlled(dawr):
-            await server.run_until_stopped()
+        await serve_running(dawr)
+
+
+async def serve_running(dawr: Dawr) -> None:
+    """Answer requests, and tools, until a signal says stop."""
+    app = App(dawr.engine, dawr.ids, dawr.settings)
+    listener = listen(dawr.settings.host, dawr.settings.port)
+    async with _controlled(dawr):
+        await Server(app, listener, ready=_say_ready).run_until_stopped()
 
 
 def _say_ready(url: str) -> None:

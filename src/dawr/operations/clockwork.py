@@ -3,14 +3,21 @@
 from typing import ClassVar
 
 from dawr.domain.queue import QueueId
-from dawr.domain.ticket import State
+from dawr.domain.ticket import State, Verb
 from dawr.domain.venue import Venue
 from dawr.operations.operation import Operation
+from dawr.operations.ticket import OneVerb
 from dawr.operations.transaction import Transaction
 from dawr.ports import Wants
 
 SWEPT_BY_A_RESET: frozenset[State] = frozenset({"waiting", "held", "missed"})
 """Whoever was called before a reset is still served; at the day's end everything expires."""
+
+
+class Expire(OneVerb, frozen=True):
+    """End a ticket that nobody will come back to."""
+
+    verb: ClassVar[Verb] = "expire"
 
 
 class ExpireEnded(Operation[int], frozen=True):
