@@ -152,10 +152,12 @@ class Transaction:
         self._happened(kind, queue_id, None, plain_data(**facts))
 
     def put_line(self, line: Line) -> None:
+        """Whether the line is today's is known only once today's was loaded: one that ended is put here too."""
         self._set(self._lines, line.key, line)
-        current = self._current.get(line.queue_id)
-        if current is None or current < line.key:
-            self._set(self._current, line.queue_id, line.key)
+        if line.queue_id in self._current:
+            current = self._current[line.queue_id]
+            if current is None or current < line.key:
+                self._set(self._current, line.queue_id, line.key)
 
     def put_venue(self, venue: Venue) -> None:
         self._undo.append(partial(setattr, self, "venue", self.venue))
@@ -196,7 +198,8 @@ class Transaction:
             self._lines.setdefault(line.key, line)
         for line in rows.current_lines:
             self._current.setdefault(line.queue_id, line.key)
-        self._answers.update((AnswerKey(answer.scope, answer.principal, answer.key), answer) for answer in rows.answers)
+        for answer in rows.answers:
+            self._answers.setdefault(AnswerKey(answer.scope, answer.principal, answer.key), answer)
         self._note_what_is_not_there(wants)
         self._arrange_waiting(wants, rows, depth)
         for key in wants.ended:

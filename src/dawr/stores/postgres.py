@@ -13,7 +13,7 @@ import asyncpg
 import msgspec
 
 from dawr.domain.venue import Head, Venue, VenueId
-from dawr.ports import Clock, OutcomeUnknown, Session, StoreAway, StoreFault, Unstorable
+from dawr.ports import Clock, OutcomeUnknown, Session, StoreAway, Unstorable
 from dawr.stores import migrations
 from dawr.stores.checking import faults_in
 from dawr.stores.session import Row, VenueCache, all_statements, begin, clock_is_trusted
@@ -48,6 +48,9 @@ AWAY = (
     asyncpg.OperatorInterventionError,
     asyncpg.InsufficientResourcesError,
     asyncpg.LockNotAvailableError,
+    asyncpg.InvalidAuthorizationSpecificationError,
+    asyncpg.InvalidCatalogNameError,
+    asyncpg.InsufficientPrivilegeError,
     asyncpg.ReadOnlySQLTransactionError,
     asyncpg.InternalClientError,
 )
@@ -132,24 +135,30 @@ class PostgresStore:
     # On one connection
 
     async def _run(self, work: Callable[[Connection], Awaitable[T]], *, seconds: float = TRANSACTION_SECONDS) -> T:
-        """Use a connection for a bounded time; give it back only if all went well."""
         try:
-            async with asyncio.timeout(seconds):
-                connection = await self._pool.acquire()
-                try:
-                    result = await work(connection)
-                except BaseException:
-                    connection.terminate()
-                    raise
-                finally:
-                    await self._pool.release(connection)
-                return result
-        except StoreFault:
-            raise
+            return await self._with_connection(work, seconds)
         except UNSTORABLE as error:
             raise Unstorable(f"PostgreSQL: {error}") from error
         except AWAY as error:
             raise StoreAway(f"PostgreSQL: {str(error) or type(error).__name__}") from error
+
+    async def _with_connection(self, work: Callable[[Connection], Awaitable[T]], seconds: float) -> T:
+        """Use a connection for a bounded time; one that anything went wrong on is thrown away.
+
+        Giving it back is not part of that time: once committed, running late is no failure.
+        """
+        connection: Connection | None = None
+        try:
+            async with asyncio.timeout(seconds):
+                connection = await self._pool.acquire()
+                return await work(connection)
+        except BaseException:
+            if connection is not None:
+                connection.terminate()
+            raise
+        finally:
+            if connection is not None:
+                await self._pool.release(connection)
 
     async def _transact(
         self, connection: Connection, venues: tuple[VenueId, ...], work: Callable[[Session], Awaitable[T]]
