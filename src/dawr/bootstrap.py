@@ -52,8 +52,8 @@ async def running(settings: Settings) -> AsyncIterator[Dawr]:
     async with opened(settings) as store:
         await store.migrate()
         ids = SystemIds()
-        if await store.renew_epochs(ids.epoch):
-            structlog.get_logger("dawr").info("epochs.renewed")
+        if venues := await store.renew_epochs(ids.epoch):
+            structlog.get_logger("dawr").info("epochs.renewed", venues=venues)
         engine = Engine(
             store,
             now,

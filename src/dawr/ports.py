@@ -105,8 +105,11 @@ class Store(Protocol):
     async def migrate(self) -> list[str]:
         """Bring the schema up to date; the titles of what was applied."""
 
-    async def renew_epochs(self, new_epoch: Callable[[], int]) -> bool:
-        """A restored copy begins new epochs, so that no stream resumes wrongly from before."""
+    async def renew_epochs(self, new_epoch: Callable[[], int]) -> int:
+        """In a restored copy, begin new epochs, so that no stream resumes wrongly from before.
+
+        Says how many venues it had; none for a database that is no copy.
+        """
 
     async def pending_migrations(self) -> list[str]:
         """Titles of what `migrate` would apply. Reads only."""

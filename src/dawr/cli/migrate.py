@@ -24,5 +24,5 @@ async def _migrate(settings: Settings) -> None:
             click.echo(f"Applied {title}.")
         if not applied:
             click.echo("The schema is up to date.")
-        if await store.renew_epochs(bootstrap.SystemIds().epoch):
-            click.echo("This is a restored copy, or new: its event streams begin new epochs.")
+        if venues := await store.renew_epochs(bootstrap.SystemIds().epoch):
+            click.echo(f"This is a restored copy: the event streams of its {venues} venues begin new epochs.")

@@ -112,11 +112,9 @@ class PostgresStore:
             raise StoreAway("This machine's clock and PostgreSQL's are more than two seconds apart: set them right.")
 
     async def migrate(self) -> list[str]:
-        """Bring the schema up to date; the titles of what was applied."""
         return await self._run(self._migrate, seconds=MAINTENANCE_SECONDS)
 
-    async def renew_epochs(self, new_epoch: Callable[[], int]) -> bool:
-        """A restored copy begins new epochs, so that no stream resumes wrongly from before."""
+    async def renew_epochs(self, new_epoch: Callable[[], int]) -> int:
         return await self._run(lambda c: self._renew_epochs(c, new_epoch))
 
     async def faults(self) -> list[str]:
@@ -206,15 +204,15 @@ class PostgresStore:
             await connection.execute("SET LOCAL statement_timeout = '50s'; SET LOCAL enable_seqscan = on")
             return faults_in(await connection.fetch(sql["check_events"]), await connection.fetch(sql["check_lines"]))
 
-    async def _renew_epochs(self, connection: Connection, new_epoch: Callable[[], int]) -> bool:
+    async def _renew_epochs(self, connection: Connection, new_epoch: Callable[[], int]) -> int:
         sql = self._statements
         async with connection.transaction():
-            is_copy: bool = await connection.fetchval(sql["is_copy"]) == 1
-            if is_copy:
-                for (venue_id,) in await connection.fetch(sql["all_heads"]):
-                    await connection.execute(sql["begin_epoch"], venue_id, new_epoch())
-                await connection.execute(sql["settle"])
-        return is_copy
+            if await connection.fetchval(sql["is_copy"]) != 1:
+                return 0
+            venues = await connection.fetch(sql["all_heads"])
+            await connection.executemany(sql["begin_epoch"], [(venue_id, new_epoch()) for (venue_id,) in venues])
+            await connection.execute(sql["settle"])
+        return len(venues)
 
 
 class PostgresGateway:

@@ -60,11 +60,9 @@ class SqliteStore:
         await _in_thread(self._writer, self._ping)
 
     async def migrate(self) -> list[str]:
-        """Bring the schema up to date; the titles of what was applied."""
         return await _in_thread(self._writer, self._migrate)
 
-    async def renew_epochs(self, new_epoch: Callable[[], int]) -> bool:
-        """A restored copy begins new epochs, so that no stream resumes wrongly from before."""
+    async def renew_epochs(self, new_epoch: Callable[[], int]) -> int:
         return await _in_thread(self._writer, self._renew_epochs, new_epoch)
 
     async def faults(self) -> list[str]:
@@ -133,15 +131,15 @@ class SqliteStore:
                 connection.execute(sql["add_migration"], (*migration.identity, self._clock()))
         return [migration.title for migration in todo]
 
-    def _renew_epochs(self, new_epoch: Callable[[], int]) -> bool:
+    def _renew_epochs(self, new_epoch: Callable[[], int]) -> int:
         connection, sql = self._connection(), self._statements
+        venues: list[Row] = []
         with connection:
-            is_copy = connection.execute(sql["is_copy"]).fetchall() == [(1,)]
-            if is_copy:
-                for (venue_id,) in connection.execute(sql["all_heads"]).fetchall():
-                    connection.execute(sql["begin_epoch"], (venue_id, new_epoch()))
+            if connection.execute(sql["is_copy"]).fetchall() == [(1,)]:
+                venues = connection.execute(sql["all_heads"]).fetchall()
+                connection.executemany(sql["begin_epoch"], [(venue_id, new_epoch()) for (venue_id,) in venues])
                 connection.execute(sql["settle"])
-        return is_copy
+        return len(venues)
 
     # In a reader thread
 
