@@ -1,0 +1,162 @@
+"""Collects what the documents must name: settings, problem codes, event kinds, commands, endpoints."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
+
+import click
+import msgspec
+
+from dawr.cli import main
+from dawr.domain import errors
+from dawr.domain.queue import QUEUE_VERBS
+from dawr.domain.ticket import VERBS
+from dawr.engine import Busy, Engine, Stopping
+from dawr.ports import Ids
+from dawr.reliability.idempotency import KeyReused
+from dawr.settings import PREFIX, Settings
+from dawr.web.app import App
+from dawr.web.problems import CODE_OF_FAULT, STATUS_OF
+from tests.docs.pages import ROOT
+
+SOURCE = ROOT / "src" / "dawr"
+
+COMPLAINING = {
+    "AddressTaken",
+    "BackupFailed",
+    "ClickException",
+    "ControlFailed",
+    "DataDirectoryUnfit",
+    "SchemaUnfit",
+    "SettingUnfit",
+    "bad.append",
+    "faults.append",
+    "super().__init__",
+}
+
+
+def settings() -> dict[str, tuple[str, str, str]]:
+    """Name → variable, default, range, as the page writes them."""
+    hints = get_type_hints(Settings, include_extras=True)
+    return {
+        field.name: (f"`{PREFIX}{field.name.upper()}`", _default(field.default), _range(hints[field.name]))
+        for field in msgspec.structs.fields(Settings)
+    }
+
+
+def problems() -> dict[str, str]:
+    """Code → status."""
+    found = {leaf.code: _status(leaf) for leaf in _leaves(errors.Refused)}
+    found |= {kind.code: _status(kind) for kind in (KeyReused, Busy, Stopping)}
+    found |= {code: _status(fault) for fault, code in CODE_OF_FAULT.items()}
+    for call in _calls(SOURCE / "web", {"BadRequest", "Problem"}):
+        match call.args:
+            case [ast.Constant(value=int(status)), ast.Constant(value=str(code)), *_]:
+                found[code] = str(status)
+    return found
+
+
+def event_kinds() -> set[str]:
+    """Of the tables of verbs, and those that an operation records by name."""
+    recorded = {
+        call.args[0].value
+        for call in _calls(SOURCE / "operations", {"happened"})
+        if isinstance(call.args[0], ast.Constant)
+    }
+    return (
+        {change.event for change in VERBS.values()}
+        | {change.event for change in QUEUE_VERBS.values()}
+        | cast("set[str]", recorded)
+    )
+
+
+def commands() -> dict[str, set[str]]:
+    """Command → its long options."""
+    return dict(_commands("dawr", main))
+
+
+def endpoints() -> set[str]:
+    app = App(cast("Engine", None), cast("Ids", None), Settings())
+    return {f"{method} {path}" for path, (method, _) in app._routes.items()}
+
+
+def complaints() -> dict[str, str]:
+    """The longest fixed part of the first sentence of each complaint about an installation → the file it is in."""
+    files = [SOURCE / name for name in ("bootstrap.py", "control.py", "settings.py", "web/server.py")]
+    return {
+        fixed: str(file.relative_to(ROOT))
+        for file in [*files, *sorted((SOURCE / "stores").glob("*.py")), *sorted((SOURCE / "cli").glob("*.py"))]
+        for call in _calls(file, COMPLAINING)
+        if call.args and (fixed := _longest_fixed_part(call.args[0]))
+    }
+
+
+def texts() -> Iterator[Path]:
+    """Every text file of the repository, but for what is made by running it."""
+    made = {"build", "data", "dist", "htmlcov", "__pycache__"}
+    kinds = {".md", ".py", ".sql", ".toml", ".txt", ".json", ".yml", ".yaml", ".ini", ".service", ""}
+    for path in sorted(ROOT.iterdir()):
+        if path.name.startswith(".") and path.name != ".ci":
+            continue
+        for file in [path] if path.is_file() else sorted(path.rglob("*")):
+            if file.is_file() and file.suffix in kinds and made.isdisjoint(file.relative_to(ROOT).parts):
+                yield file
+
+
+def _default(value: object) -> str:
+    return "empty" if value == "" else f"`{value}`"
+
+
+def _range(hint: Any) -> str:  # noqa: ANN401 - an annotation is of no one type
+    kind, meta = get_args(hint)
+    if get_origin(kind) is Literal:
+        return ", ".join(f"`{value}`" for value in get_args(kind))
+    if kind is int:
+        return f"{meta.ge:,}–{meta.le:,}"
+    assert kind is str, f"A setting of a new kind, {kind}: say here how its range is written."
+    return "not empty" if meta.min_length else "may be empty"
+
+
+def _status(kind: type[Exception]) -> str:
+    return str(next(STATUS_OF[base] for base in kind.__mro__ if base in STATUS_OF))
+
+
+def _leaves(kind: type[errors.Refused]) -> Iterator[type[errors.Refused]]:
+    below = kind.__subclasses__()
+    for child in below:
+        yield from _leaves(child)
+    if not below and kind.__module__ == errors.__name__:
+        yield kind
+
+
+def _calls(where: Path, names: set[str]) -> Iterator[ast.Call]:
+    """Calls of these names, or of names that end with one of them after a dot."""
+    for file in [where] if where.is_file() else sorted(where.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and any(f".{ast.unparse(node.func)}".endswith(f".{name}") for name in names):
+                yield node
+
+
+def _longest_fixed_part(sentence: ast.expr) -> str:
+    match sentence:
+        case ast.Constant(value=str(text)):
+            pieces = [text]
+        case ast.JoinedStr(values=values):
+            pieces = [str(value.value) if isinstance(value, ast.Constant) else "\0" for value in values]
+        case _:
+            return ""
+    first_sentence = re.split(r"(?<=[.;]) ", "".join(pieces))[0]
+    return max(first_sentence.split("\0"), key=len).strip(" .")
+
+
+def _commands(name: str, command: click.Command) -> Iterator[tuple[str, set[str]]]:
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for child in command.list_commands(context):
+            found = command.get_command(context, child)
+            assert found is not None
+            yield from _commands(f"{name} {child}", found)
+    else:
+        yield name, {option for parameter in command.params for option in parameter.opts if option.startswith("--")}
