@@ -8,7 +8,7 @@ import string
 import sys
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
@@ -20,7 +20,7 @@ from dawr.engine import Engine
 from dawr.operations.admin import SetUp
 from dawr.ports import Store
 from dawr.settings import Settings, SettingUnfit
-from dawr.stores.data_directory import DataDirectory, DataDirectoryUnfit
+from dawr.stores.data_directory import DataDirectory, DataDirectoryUnfit, make_private
 from dawr.stores.postgres import PostgresStore
 from dawr.stores.sqlite import SqliteStore
 from dawr.sweeper import Sweeper
@@ -66,8 +66,7 @@ async def running(settings: Settings) -> AsyncIterator[Dawr]:
             yield Dawr(settings, store, engine, ids)
         finally:
             sweeping.cancel()
-            with suppress(asyncio.CancelledError):
-                await sweeping
+            await asyncio.wait([sweeping])
             await engine.stop()
 
 
@@ -81,6 +80,7 @@ async def opened(settings: Settings) -> AsyncIterator[Store]:
     directory = DataDirectory(Path(settings.data))
     directory.prepare()
     directory.lock()
+    make_private(directory.database)
     sqlite = SqliteStore(directory.database, clock=now)
     try:
         yield sqlite

@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from dawr.domain.errors import Refused
+from dawr.engine import Busy
 from dawr.ports import StoreFault
 
 LONGEST_LINE = 1024 * 1024
@@ -72,8 +73,8 @@ async def _respond(line: bytes, handlers: Mapping[str, Handler]) -> Response:
         if request.command not in handlers:
             return Response(problem=f"This server knows no command {request.command!r}; is it older than the tool?")
         answer = await handlers[request.command](request.argument)
-    except (Refused, StoreFault, msgspec.MsgspecError) as refusal:
-        return Response(problem=str(refusal))
+    except (Refused, StoreFault, Busy, msgspec.MsgspecError) as refusal:
+        return Response(problem=str(refusal) or refusal.__doc__)
     return Response(answer=msgspec.Raw(msgspec.json.encode(answer)))
 
 

@@ -35,7 +35,6 @@ class Busy(Exception):
     """More requests wait than can be answered soon. Try again in a second."""
 
     code: ClassVar[str] = "busy"
-    retry_after = 1
 
 
 class Stopping(Busy):
@@ -251,7 +250,7 @@ async def _decide(session: Session, tx: Transaction | None, command: Command[Any
         try:
             return command.decide(tx)
         except NotLoaded as missing:
-            wants = missing.wants
+            wants, deeper = missing.wants, depth + tx.touched
         except (Refused, KeyReused) as refusal:
             tx.take_back()
             return refusal
@@ -260,14 +259,13 @@ async def _decide(session: Session, tx: Transaction | None, command: Command[Any
             log.exception("command.failed", operation=type(command.operation).__name__)
             return fault
         tx.take_back()
-        await _load_more(session, tx, wants, depth=depth)
+        await _load_more(session, tx, wants, depth=deeper)
     return RuntimeError(ASKED_TOO_OFTEN)
 
 
 async def _load_more(session: Session, tx: Transaction, wants: Wants, *, depth: int) -> None:
-    deeper = depth + tx.touched
-    rows = await session.load({tx.venue.id: wants}, depth=deeper)
-    tx.absorb(wants, rows[tx.venue.id], depth=deeper)
+    rows = await session.load({tx.venue.id: wants}, depth=depth)
+    tx.absorb(wants, rows[tx.venue.id], depth=depth)
 
 
 async def _load(
@@ -300,7 +298,9 @@ def _resolve(batch: Iterable[Command[Any]], outcomes: Iterable[object]) -> None:
     for command, outcome in zip(batch, outcomes, strict=True):
         if command.future.done():
             continue
-        if isinstance(outcome, Exception):
+        if isinstance(outcome, StopIteration):  # the one exception that a future does not take
+            command.future.set_exception(RuntimeError(f"{type(command.operation).__name__} raised StopIteration"))
+        elif isinstance(outcome, Exception):
             command.future.set_exception(outcome)
         else:
             command.future.set_result(outcome)

@@ -141,6 +141,7 @@ class StoreFault(Exception):
 
     StoreFault
     ├── StoreAway        nothing was stored; try again later
+    │   └── ClockUntrusted
     ├── OutcomeUnknown   the commit was sent and no answer came
     └── Unstorable       a row that the database will not take: never retry as it is
     """
@@ -148,6 +149,10 @@ class StoreFault(Exception):
 
 class StoreAway(StoreFault):
     """The database cannot be reached or is too busy; nothing was stored."""
+
+
+class ClockUntrusted(StoreAway):
+    """This machine's clock and the database's are more than two seconds apart: set them right."""
 
 
 class OutcomeUnknown(StoreFault):

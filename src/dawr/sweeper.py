@@ -9,7 +9,7 @@ from dawr.domain.day import Day
 from dawr.domain.queue import QueueId
 from dawr.domain.ticket import LineKey
 from dawr.domain.venue import VenueId
-from dawr.engine import Engine
+from dawr.engine import Busy, Engine
 from dawr.operations.admin import Reset
 from dawr.operations.clockwork import ExpireEnded
 from dawr.operations.snapshots import LookAtVenue
@@ -32,7 +32,7 @@ class Sweeper:
         while True:
             try:
                 await self.look_around()
-            except StoreFault as fault:
+            except (StoreFault, Busy) as fault:
                 log.warning("sweep.failed", reason=str(fault))
             await asyncio.sleep(LOOKS_EVERY_SECONDS)
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from dawr import bootstrap
 from dawr.cli.options import data_option, sentences, settings_of
 from dawr.stores.backup import back_up_postgres, back_up_sqlite
 from dawr.stores.data_directory import DataDirectory
@@ -17,7 +18,7 @@ def command(data: str | None, target: Path) -> None:
     with sentences():
         settings = settings_of(data=data)
         if settings.database_url:
-            back_up_postgres(settings.database_url, target)
+            back_up_postgres(settings.database_url, target, bootstrap.environment())
         else:
             back_up_sqlite(DataDirectory(Path(settings.data)).database, target)
         click.echo(f"Backed up to {target}.")

@@ -43,10 +43,11 @@ async def _look(settings: Settings) -> Report:
     try:
         async with bootstrap.reading(settings) as store:
             await _look_at_schema(store, report)
+            await _look_at_clock(store, settings, report)
             if not report.bad:
                 await _look_at_rows(store, report)
     except (DataDirectoryUnfit, SchemaUnfit, StoreFault) as fault:
-        report.bad.append(str(fault))
+        report.bad.append(str(fault) or str(fault.__doc__))
     return report
 
 
@@ -70,6 +71,13 @@ async def _look_at_schema(store: Store, report: Report) -> None:
         report.bad.append(f"The schema is behind: run `dawr migrate` to apply {', '.join(pending)}.")
     else:
         report.good.append("The schema is up to date.")
+
+
+async def _look_at_clock(store: Store, settings: Settings, report: Report) -> None:
+    """An embedded database has no clock of its own, and a tool that reads does not ask it to write."""
+    if settings.database_url:
+        await store.ping()
+        report.good.append("PostgreSQL answers, and its clock and ours agree.")
 
 
 async def _look_at_rows(store: Store, report: Report) -> None:

@@ -25,4 +25,4 @@ async def _migrate(settings: Settings) -> None:
         if not applied:
             click.echo("The schema is up to date.")
         if venues := await store.renew_epochs(bootstrap.SystemIds().epoch):
-            click.echo(f"This is a restored copy: the event streams of its {venues} venues begin new epochs.")
+            click.echo(f"This is a restored copy: its event streams begin new epochs (venues: {venues}).")

@@ -9,6 +9,7 @@ import click
 from dawr import bootstrap
 from dawr.control import ControlFailed
 from dawr.domain.errors import Refused
+from dawr.engine import Busy
 from dawr.ports import StoreFault
 from dawr.settings import Settings, SettingUnfit, from_environment
 from dawr.stores.backup import BackupFailed
@@ -21,6 +22,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 SAID_IN_A_SENTENCE = (
     AddressTaken,
     BackupFailed,
+    Busy,
     ControlFailed,
     DataDirectoryUnfit,
     Refused,
@@ -45,7 +47,7 @@ def sentences() -> Iterator[None]:
     try:
         yield
     except SAID_IN_A_SENTENCE as error:
-        raise click.ClickException(str(error)) from error
+        raise click.ClickException(str(error) or str(error.__doc__)) from error
 
 
 def settings_of(**given: str | int | None) -> Settings:

@@ -2,7 +2,7 @@
 
     Refused
     ├── NotFound      UnknownVenue · UnknownQueue · UnknownDesk · UnknownTicket
-    ├── Conflict      TicketInWrongState · QueueInWrongState · LineEnded · QueueNotCalling
+    ├── Conflict      TicketInWrongState · QueueInWrongState · LineEnded · QueuePaused
     ├── Closed        QueueClosed · OutsideHours
     ├── Full          QueueFull
     └── Invalid       InvalidValue
@@ -84,7 +84,7 @@ class LineEnded(Conflict):
         super().__init__(f"Cannot {verb} ticket {label}: its line has ended.", label=label, verb=verb)
 
 
-class QueueNotCalling(Conflict):
+class QueuePaused(Conflict):
     code = "queue-paused"
 
     def __init__(self, queue: str) -> None:

@@ -69,7 +69,7 @@ class Line(msgspec.Struct, frozen=True):
         return queue.capacity is not None and self.used > queue.capacity
 
     def next_round(self) -> "Line":
-        """A new round at number 1. Who was never called gives their place in the day's capacity back."""
+        """A new round at number 1. Who was not served gives their place in the day's capacity back."""
         given_back = self.people_waiting + self.held + self.missed
         return Line(
             venue_id=self.venue_id,

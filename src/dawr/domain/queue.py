@@ -11,7 +11,7 @@ import msgspec
 
 from dawr.domain import hours as opening_hours
 from dawr.domain.day import local_time
-from dawr.domain.errors import InvalidValue, OutsideHours, QueueClosed, QueueInWrongState, QueueNotCalling
+from dawr.domain.errors import InvalidValue, OutsideHours, QueueClosed, QueueInWrongState, QueuePaused
 from dawr.domain.hours import Hours
 
 QueueId = NewType("QueueId", str)
@@ -74,7 +74,7 @@ class Queue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def must_call_people(self) -> None:
         if self.state == "paused":
-            raise QueueNotCalling(self.id)
+            raise QueuePaused(self.id)
 
     def label(self, number: int) -> str:
         return f"{self.prefix}{number:03}"
@@ -82,6 +82,7 @@ class Queue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 LONGEST_CODE = 32
 LARGEST_CAPACITY = 100_000
+MOST_NEAR_TURN = 100
 LONGEST_SERVICE_SECONDS = 8 * 60 * 60
 
 
@@ -99,6 +100,8 @@ def checked(queue: Queue) -> Queue:
         raise InvalidValue("reserve", f"The reserve of queue {queue.id} is not between 0 and {LARGEST_CAPACITY}.")
     if not 1 <= queue.mean_service_seconds <= LONGEST_SERVICE_SECONDS:
         raise InvalidValue("mean_service_seconds", f"The mean service of queue {queue.id} is not between 1 s and 8 h.")
+    if not 0 <= queue.near_turn <= MOST_NEAR_TURN:
+        raise InvalidValue("near_turn", f"Near turn of queue {queue.id} is not between 0 and {MOST_NEAR_TURN}.")
     if queue.hours is not None:
         opening_hours.checked(queue.hours)
     return queue

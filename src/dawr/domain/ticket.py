@@ -140,9 +140,9 @@ def checked_visitor(visitor: str) -> str:
     """The visitor's name for themselves, or a sentence about what is wrong with it."""
     trimmed = visitor.strip()
     if not trimmed:
-        raise InvalidValue("user", "The visitor needs a name or a number: it is empty.")
+        raise InvalidValue("visitor", "The visitor needs a name or a number: it is empty.")
     if len(trimmed) > LONGEST_VISITOR:
-        raise InvalidValue("user", f"The visitor's name is longer than {LONGEST_VISITOR} characters.")
+        raise InvalidValue("visitor", f"The visitor's name is longer than {LONGEST_VISITOR} characters.")
     if not trimmed.isprintable():
-        raise InvalidValue("user", "The visitor's name has characters that cannot be shown.")
+        raise InvalidValue("visitor", "The visitor's name has characters that cannot be shown.")
     return trimmed

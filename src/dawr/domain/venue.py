@@ -79,6 +79,8 @@ ZONES_OF_NO_PLACE = frozenset({"localtime", "Factory"})
 def checked(venue: Venue) -> Venue:
     """The venue itself, or a sentence about what is wrong with it."""
     queues.must_be_code("venue", venue.slug)
+    if not venue.name:
+        raise InvalidValue("name", f"Venue {venue.slug} needs a name in at least one language.")
     if venue.zone not in available_timezones() - ZONES_OF_NO_PLACE:
         raise InvalidValue("zone", f"{venue.zone!r} is not an IANA time zone.")
     if not 0 <= venue.day_start <= LATEST_DAY_START:
@@ -98,6 +100,8 @@ def _check_desks(venue: Venue) -> None:
     known = {queue.id for queue in venue.queues}
     for number, desk in enumerate(venue.desks):
         queues.must_be_code("desk", desk.id)
+        if not desk.name:
+            raise InvalidValue("desks", f"Desk {desk.id} needs a name in at least one language.")
         if any(desk.id == other.id for other in venue.desks[:number]):
             raise InvalidValue("desks", f"Two desks are called {desk.id!r}.")
         for place, queue in enumerate(desk.queues):

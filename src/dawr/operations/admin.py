@@ -41,12 +41,16 @@ class Reset(Operation[LineKey], frozen=True):
 
 
 class SetUp(Operation[Venue], frozen=True):
-    """Replace the venue's set-up. Its id and the codes of queues that were used stay."""
+    """Replace the venue's set-up. Its id, its queues' codes, and whether they are open stay as they are."""
 
     venue: Venue
 
     def decide(self, tx: Transaction, now: int) -> Venue:
-        venue = checked(msgspec.structs.replace(self.venue, id=tx.venue.id))
+        states = {queue.id: queue.state for queue in tx.venue.queues}
+        queues = tuple(
+            msgspec.structs.replace(queue, state=states.get(queue.id, queue.state)) for queue in self.venue.queues
+        )
+        venue = checked(msgspec.structs.replace(self.venue, id=tx.venue.id, queues=queues))
         if venue.slug != tx.venue.slug:
             raise InvalidValue("slug", "A venue keeps its slug: links to it are printed on paper.")
         missing = {queue.id for queue in tx.venue.queues} - {queue.id for queue in venue.queues}

@@ -27,6 +27,9 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
+PLACES_IN_LINE = frozenset({"waiting", "held"})
+
+
 class NotLoaded(Exception):
     """A row is needed that was not loaded yet."""
 
@@ -105,8 +108,8 @@ class Transaction:
             raise NotLoaded(Wants(waiting={queue_id})) from None
 
     def ahead_of(self, ticket: Ticket) -> int:
-        """How many people are called before this one."""
-        if ticket.state != "waiting" or ticket.open_key is None:
+        """How many people are called before this one; of a held one, how many would be."""
+        if ticket.state not in PLACES_IN_LINE or ticket.open_key is None:
             return 0
         stored = self._stored_tickets.get(ticket.ticket_id)
         if stored is None or stored.place != ticket.place:

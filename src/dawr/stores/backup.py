@@ -7,10 +7,13 @@ that went another way.
 import os
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import apsw
 
+from dawr.stores.data_directory import make_private
 from dawr.stores.session import all_statements
 from dawr.stores.sqlite import open_reading
 
@@ -27,6 +30,7 @@ def back_up_sqlite(database: Path, target: Path) -> None:
     partial = target.with_name(target.name + ".partial")
     partial.unlink(missing_ok=True)
     try:
+        make_private(partial)
         _copy(database, partial)
         _sync(partial)
         partial.rename(target)
@@ -39,20 +43,27 @@ def back_up_sqlite(database: Path, target: Path) -> None:
 
 def restore_sqlite(source: Path, database: Path) -> None:
     """Put a backup in the place of a database that is not there, or was moved away."""
-    if database.exists():
-        raise BackupFailed(f"There is a database at {database} already. Move it away first; nothing was changed.")
+    leftovers = sorted(file.name for file in database.parent.glob(database.name + "*"))
+    if leftovers:
+        raise BackupFailed(
+            f"There is {', '.join(leftovers)} in {database.parent} already: a write-ahead log of another database "
+            "would be replayed into this one. Move all of it away first; nothing was changed."
+        )
+    partial = database.with_name(database.name + ".partial")
     try:
         _check(source)
-        partial = database.with_name(database.name + ".partial")
+        make_private(partial)
         shutil.copyfile(source, partial)
         _sync(partial)
         partial.rename(database)
         _sync(database.parent)
     except (apsw.Error, OSError) as error:
         raise BackupFailed(f"{source} cannot be restored: {error}.") from error
+    finally:
+        partial.unlink(missing_ok=True)
 
 
-def back_up_postgres(url: str, target: Path) -> None:
+def back_up_postgres(url: str, target: Path, environment: Mapping[str, str]) -> None:
     """One consistent snapshot by `pg_dump`, in its custom format."""
     _must_be_free(target)
     program = shutil.which("pg_dump")
@@ -61,16 +72,35 @@ def back_up_postgres(url: str, target: Path) -> None:
             "pg_dump is not installed here: install PostgreSQL's client programs, or back up on the server."
         )
     partial = target.with_name(target.name + ".partial")
-    done = subprocess.run(  # noqa: S603 - the program was looked up, the url is the administrator's own
-        [program, "--format=custom", f"--file={partial}", f"--dbname={url}"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
+    place, secret = _without_password(url)
+    try:
+        make_private(partial)
+        done = subprocess.run(  # noqa: S603 - the program was looked up, the url is the administrator's own
+            [program, "--format=custom", f"--file={partial}", f"--dbname={place}"],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**environment, **secret},
+        )
+        if done.returncode != 0:
+            raise BackupFailed(f"pg_dump failed: {done.stderr.strip()}")
+        _sync(partial)
+        partial.rename(target)
+        _sync(target.parent)
+    except OSError as error:
+        raise BackupFailed(f"The backup to {target} failed: {error}.") from error
+    finally:
         partial.unlink(missing_ok=True)
-        raise BackupFailed(f"pg_dump failed: {done.stderr.strip()}")
-    partial.rename(target)
+
+
+def _without_password(url: str) -> tuple[str, dict[str, str]]:
+    """A process's arguments can be read by everybody on the machine; its environment cannot."""
+    parts = urlsplit(url)
+    if parts.password is None:
+        return url, {}
+    user, _, address = parts.netloc.rpartition("@")
+    place = parts._replace(netloc=f"{user.partition(':')[0]}@{address}").geturl()
+    return place, {"PGPASSWORD": unquote(parts.password)}
 
 
 def _copy(database: Path, target: Path) -> None:

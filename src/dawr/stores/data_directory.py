@@ -6,6 +6,7 @@ that is shared over a network, where locks and shared memory cannot be relied on
 
 import fcntl
 import os
+import time
 from pathlib import Path
 
 NETWORK_FILE_SYSTEMS = frozenset(
@@ -37,6 +38,10 @@ NETWORK_FILE_SYSTEMS = frozenset(
         "virtiofs",
     ]
 )
+
+
+LOCK_TRIES = 4
+SECONDS_BETWEEN_TRIES = 0.05
 
 
 class DataDirectoryUnfit(Exception):
@@ -71,12 +76,10 @@ class DataDirectory:
             raise DataDirectoryUnfit(
                 f"The data directory {self.path} cannot be written to: {error.strerror}."
             ) from error
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not _locked(handle):
             holder = os.read(handle, 32).decode(errors="replace").strip() or "another process"
             os.close(handle)
-            raise DataDirectoryInUse(self.path, holder) from None
+            raise DataDirectoryInUse(self.path, holder)
         os.ftruncate(handle, 0)
         os.write(handle, str(os.getpid()).encode())
         self._lock = handle
@@ -108,6 +111,23 @@ class DataDirectoryInUse(DataDirectoryUnfit):
         )
 
 
+def _locked(handle: int) -> bool:
+    """Try for a moment: `dawr check` may be looking whether the lock is held."""
+    for _ in range(LOCK_TRIES):
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(SECONDS_BETWEEN_TRIES)
+        else:
+            return True
+    return False
+
+
+def make_private(file: Path) -> None:
+    """Make sure that the file is there, and that a new one can be read by its owner only."""
+    os.close(os.open(file, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+
+
 def file_system_of(path: Path, mounts: Path = Path("/proc/self/mountinfo")) -> str | None:
     """The kind of file system that holds the path, where the system can tell."""
     try:
@@ -118,8 +138,13 @@ def file_system_of(path: Path, mounts: Path = Path("/proc/self/mountinfo")) -> s
     found: tuple[int, str] | None = None
     for line in lines:
         before, _, after = line.partition(" - ")
-        point = Path(before.split()[4].encode().decode("unicode_escape"))
+        point = Path(_without_escapes(before.split()[4]))
         depth = len(point.parts)
         if (wanted == point or point in wanted.parents) and (found is None or depth >= found[0]):
             found = (depth, after.split()[0])
     return found[1] if found else None
+
+
+def _without_escapes(field: str) -> str:
+    """Spaces in a mount point are written in octal; other scripts stand as they are."""
+    return field.encode().decode("unicode_escape").encode("latin-1").decode(errors="replace")

@@ -13,7 +13,7 @@ import asyncpg
 import msgspec
 
 from dawr.domain.venue import Head, Venue, VenueId
-from dawr.ports import Clock, OutcomeUnknown, Session, StoreAway, Unstorable
+from dawr.ports import Clock, ClockUntrusted, OutcomeUnknown, Session, StoreAway, Unstorable
 from dawr.stores import migrations
 from dawr.stores.checking import faults_in
 from dawr.stores.session import Row, VenueCache, all_statements, begin, clock_is_trusted
@@ -51,6 +51,7 @@ AWAY = (
     asyncpg.InvalidAuthorizationSpecificationError,
     asyncpg.InvalidCatalogNameError,
     asyncpg.InsufficientPrivilegeError,
+    asyncpg.UndefinedTableError,
     asyncpg.ReadOnlySQLTransactionError,
     asyncpg.InternalClientError,
 )
@@ -109,7 +110,7 @@ class PostgresStore:
     async def ping(self) -> None:
         store_now = await self._run(lambda c: c.fetchval(self._statements["store_now"]))
         if not clock_is_trusted(self._clock(), store_now):
-            raise StoreAway("This machine's clock and PostgreSQL's are more than two seconds apart: set them right.")
+            raise ClockUntrusted
 
     async def migrate(self) -> list[str]:
         return await self._run(self._migrate, seconds=MAINTENANCE_SECONDS)
@@ -121,7 +122,7 @@ class PostgresStore:
         return await self._run(self._faults, seconds=MAINTENANCE_SECONDS)
 
     async def pending_migrations(self) -> list[str]:
-        applied: list[Row] = await self._run(lambda c: c.fetch(self._statements["applied_migrations"]))
+        applied = await self._run(self._applied_migrations)
         return [migration.title for migration in migrations.pending("postgres", applied)]
 
     async def close(self) -> None:
@@ -136,7 +137,9 @@ class PostgresStore:
         try:
             return await self._with_connection(work, seconds)
         except UNSTORABLE as error:
-            raise Unstorable(f"PostgreSQL: {error}") from error
+            # The server's words quote the row, and a row may name a visitor: they go nowhere.
+            constraint = getattr(error, "constraint_name", None)
+            raise Unstorable(f"PostgreSQL: {type(error).__name__} {constraint or ''}".strip()) from None
         except AWAY as error:
             raise StoreAway(f"PostgreSQL: {str(error) or type(error).__name__}") from error
 
@@ -148,7 +151,7 @@ class PostgresStore:
         connection: Connection | None = None
         try:
             async with asyncio.timeout(seconds):
-                connection = await self._pool.acquire()
+                connection = await self._connect()
                 return await work(connection)
         except BaseException:
             if connection is not None:
@@ -157,6 +160,12 @@ class PostgresStore:
         finally:
             if connection is not None:
                 await self._pool.release(connection)
+
+    async def _connect(self) -> Connection:
+        try:
+            return await self._pool.acquire()
+        except ValueError as error:  # asyncpg reads the URL only now
+            raise StoreAway(f"PostgreSQL: the URL cannot be used: {error}") from error
 
     async def _transact(
         self, connection: Connection, venues: tuple[VenueId, ...], work: Callable[[Session], Awaitable[T]]
@@ -197,6 +206,12 @@ class PostgresStore:
                 await connection.execute(migration.sql)
                 await connection.execute(sql["add_migration"], *migration.identity, self._clock())
         return [migration.title for migration in todo]
+
+    async def _applied_migrations(self, connection: Connection) -> list[Row]:
+        try:
+            return await connection.fetch(self._statements["applied_migrations"])
+        except asyncpg.UndefinedTableError:
+            return []
 
     async def _faults(self, connection: Connection) -> list[str]:
         sql = self._statements

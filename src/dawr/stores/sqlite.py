@@ -158,7 +158,10 @@ class SqliteStore:
         return dict(rows)
 
     def _pending_migrations(self) -> list[str]:
-        applied: list[Row] = self._connection(read_only=True).execute(self._statements["applied_migrations"]).fetchall()
+        connection = self._connection(read_only=True)
+        applied: list[Row] = []
+        if connection.table_exists("main", "migrations"):
+            applied = connection.execute(self._statements["applied_migrations"]).fetchall()
         return [migration.title for migration in migrations.pending("sqlite", applied)]
 
     def _faults(self) -> list[str]:

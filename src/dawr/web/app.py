@@ -1,10 +1,12 @@
 """The routes, and the one place where an error becomes an answer."""
 
+import asyncio
+
 import structlog
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dawr.engine import Engine
-from dawr.ports import Ids
+from dawr.ports import Ids, OutcomeUnknown
 from dawr.settings import Settings
 from dawr.web.doors import clinic
 from dawr.web.health import HealthStatus, Live, Ready
@@ -35,10 +37,14 @@ class App:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
+        keyed = header(scope, b"idempotency-key") is not None
         try:
             await self._endpoint(scope)(scope, receive, send)
+        except asyncio.CancelledError:
+            # The server stops and waits no longer: what it accepted is still finished, but nobody is left to say so.
+            await send_problem(send, problem_of(OutcomeUnknown(), keyed=keyed))
         except Exception as error:
-            problem = problem_of(error, keyed=header(scope, b"idempotency-key") is not None)
+            problem = problem_of(error, keyed=keyed)
             if problem.code == "internal-error":
                 log.exception("api.error", path=scope["path"])
             await send_problem(send, problem)
@@ -48,7 +54,8 @@ class App:
         if route is None:
             raise BadRequest(404, "no-such-path", "There is nothing at this address.")
         method, endpoint = route
-        if scope["method"] != method and not (method == "GET" and scope["method"] == "HEAD"):
-            allow = (b"allow", method.encode())
+        allowed = ("GET", "HEAD") if method == "GET" else (method,)
+        if scope["method"] not in allowed:
+            allow = (b"allow", ", ".join(allowed).encode())
             raise BadRequest(405, "method-not-allowed", f"This address takes {method}.", allow)
         return endpoint

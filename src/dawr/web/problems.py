@@ -6,7 +6,7 @@ import msgspec
 
 from dawr.domain.errors import Closed, Conflict, Full, Invalid, NotFound, Refused
 from dawr.engine import Busy
-from dawr.ports import OutcomeUnknown, StoreAway, StoreFault, Unstorable
+from dawr.ports import ClockUntrusted, OutcomeUnknown, StoreAway, StoreFault, Unstorable
 from dawr.reliability.idempotency import KeyReused
 
 STATUS_OF: Mapping[type[Exception], int] = {
@@ -24,6 +24,7 @@ STATUS_OF: Mapping[type[Exception], int] = {
 
 CODE_OF_FAULT: Mapping[type[StoreFault], str] = {
     StoreAway: "store-away",
+    ClockUntrusted: "clock-untrusted",
     OutcomeUnknown: "outcome-unknown",
     Unstorable: "unstorable",
 }
@@ -32,7 +33,7 @@ RETRY_SOON = (b"retry-after", b"1")
 
 
 class BadRequest(Exception):
-    """The request cannot be read."""
+    """The request cannot be answered as it is."""
 
     def __init__(self, status: int, code: str, sentence: str, *headers: tuple[bytes, bytes]) -> None:
         super().__init__(sentence)

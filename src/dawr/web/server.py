@@ -8,6 +8,10 @@ from contextlib import contextmanager
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from dawr.web.http import PROBLEM_JSON
+from dawr.web.problems import BadRequest, problem_of
 
 GRACE_SECONDS = 2
 BACKLOG = 2048
@@ -23,7 +27,7 @@ class Server(uvicorn.Server):
             uvicorn.Config(
                 app,
                 loop="uvloop",
-                http="httptools",
+                http=HttpProtocol,
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -55,6 +59,17 @@ class Server(uvicorn.Server):
         finally:
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.remove_signal_handler(number)
+
+
+class HttpProtocol(HttpToolsProtocol):
+    """What is not HTTP at all is refused with a problem, like everything else."""
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - the server's own words stay in its log
+        body = problem_of(BadRequest(400, "malformed-request", "This is not a request as HTTP has it.")).body()
+        headers = (PROBLEM_JSON, (b"content-length", b"%d" % len(body)), (b"connection", b"close"))
+        lines = [b"HTTP/1.1 400 Bad Request", *(b"%s: %s" % header for header in headers), b"", body]
+        self.transport.write(b"\r\n".join(lines))
+        self.transport.close()
 
 
 def listen(host: str, port: int) -> socket.socket:

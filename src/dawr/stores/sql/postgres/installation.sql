@@ -18,6 +18,7 @@ INSERT INTO migrations (owner, number, name, checksum, applied_at) VALUES ($1, $
 
 -- name: is_copy
 -- A dump that was restored finds itself in another database than the one it knows.
+-- Locked, so that of two servers that start on it one begins the new epochs.
 SELECT (
     is_copy = 1
     OR home IS DISTINCT FROM (
@@ -26,7 +27,8 @@ SELECT (
         WHERE d.datname = current_database()
     )
 )::int
-FROM installation;
+FROM installation
+FOR UPDATE;
 
 -- name: mark_copy
 UPDATE installation SET is_copy = 1;
