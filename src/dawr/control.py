@@ -73,7 +73,7 @@ async def _respond(line: bytes, handlers: Mapping[str, Handler]) -> Response:
         if request.command not in handlers:
             return Response(problem=f"This server knows no command {request.command!r}; is it older than the tool?")
         answer = await handlers[request.command](request.argument)
-    except (Refused, StoreFault, Busy, msgspec.MsgspecError) as refusal:
+    except (Refused, StoreFault, Busy, msgspec.MsgspecError, RecursionError) as refusal:
         return Response(problem=str(refusal) or refusal.__doc__)
     return Response(answer=msgspec.Raw(msgspec.json.encode(answer)))
 

@@ -7,6 +7,7 @@ deadlocks are repeated here; whatever else fails is said to the caller.
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import asyncpg
@@ -155,7 +156,8 @@ class PostgresStore:
                 return await work(connection)
         except BaseException:
             if connection is not None:
-                connection.terminate()
+                with suppress(asyncpg.InterfaceError):  # a connection that was lost has gone back by itself
+                    connection.terminate()
             raise
         finally:
             if connection is not None:

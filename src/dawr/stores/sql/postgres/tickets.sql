@@ -69,7 +69,7 @@ FROM unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::int[]) AS k (venu
 CROSS JOIN LATERAL (
     SELECT * FROM tickets AS s
     WHERE s.venue_id = k.venue_id AND s.queue_id = k.queue_id AND s.day <= k.day
-        AND s.state IN ('waiting', 'called', 'serving', 'held', 'missed')
+        AND coalesce(s.open_key, '') <> ''
         AND (s.day < k.day OR (s.round < k.round AND s.state IN ('waiting', 'held', 'missed')))
     LIMIT k.step
 ) AS t;

@@ -29,22 +29,22 @@ FROM tickets AS t
 WHERE t.venue_id = ?1 AND t.open_key = ?2;
 
 -- name: tickets_waiting
--- The first people of the queue's newest line, in the order of calling.
+-- The first people of the queue's newest line, in the order of calling. The line is a scalar subquery: after a
+-- join, SQLite would sort the whole line.
 SELECT
-    t.venue_id, t.ticket_id, t.queue_id, t.day, t.round, t.number, t.label, t.priority, t.sequence,
-    t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
-    t.called_at, t.recalled_at, t.started_at, t.finished_at, t.missed_at, t.rejoined_at, t.held_at,
-    t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous
-FROM (
-    SELECT day, round FROM lines
-    WHERE venue_id = ?1 AND queue_id = ?2
-    ORDER BY day DESC, round DESC
-    LIMIT 1
-) AS newest
-CROSS JOIN tickets AS t
-WHERE t.venue_id = ?1 AND t.queue_id = ?2 AND t.day = newest.day AND t.round = newest.round
-    AND t.state = 'waiting'
-ORDER BY t.priority DESC, t.sequence
+    venue_id, ticket_id, queue_id, day, round, number, label, priority, sequence, state, visitor,
+    open_key, visit_id, issued_at, version, desk_id, recalls, called_at, recalled_at, started_at,
+    finished_at, missed_at, rejoined_at, held_at, resumed_at, left_at, expired_at, from_ticket_id,
+    previous
+FROM tickets
+WHERE venue_id = ?1 AND queue_id = ?2 AND state = 'waiting'
+    AND (day, round) = (
+        SELECT day, round FROM lines
+        WHERE venue_id = ?1 AND queue_id = ?2
+        ORDER BY day DESC, round DESC
+        LIMIT 1
+    )
+ORDER BY priority DESC, sequence
 LIMIT ?3;
 
 -- name: tickets_ended
@@ -56,7 +56,7 @@ SELECT
     previous
 FROM tickets
 WHERE venue_id = ?1 AND queue_id = ?2 AND day <= ?3
-    AND state IN ('waiting', 'called', 'serving', 'held', 'missed')
+    AND coalesce(open_key, '') <> ''
     AND (day < ?3 OR (round < ?4 AND state IN ('waiting', 'held', 'missed')))
 LIMIT ?5;
 
