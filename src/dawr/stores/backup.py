@@ -7,7 +7,8 @@ that went another way.
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -23,22 +24,12 @@ class BackupFailed(Exception):
 
 
 def back_up_sqlite(database: Path, target: Path) -> None:
-    """Copy the file while others write to it. The target appears whole, or not at all."""
+    """Copy the file while others write to it."""
     if not database.exists():
         raise BackupFailed(f"There is no database at {database}.")
     _must_be_free(target)
-    partial = target.with_name(target.name + ".partial")
-    partial.unlink(missing_ok=True)
-    try:
-        make_private(partial)
+    with _whole_or_not_at_all(target) as partial:
         _copy(database, partial)
-        _sync(partial)
-        partial.rename(target)
-        _sync(target.parent)
-    except (apsw.Error, OSError) as error:
-        raise BackupFailed(f"The backup to {target} failed: {error}.") from error
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def restore_sqlite(source: Path, database: Path) -> None:
@@ -49,18 +40,9 @@ def restore_sqlite(source: Path, database: Path) -> None:
             f"There is {', '.join(leftovers)} in {database.parent} already: a write-ahead log of another database "
             "would be replayed into this one. Move all of it away first; nothing was changed."
         )
-    partial = database.with_name(database.name + ".partial")
-    try:
+    with _whole_or_not_at_all(database) as partial:
         _check(source)
-        make_private(partial)
         shutil.copyfile(source, partial)
-        _sync(partial)
-        partial.rename(database)
-        _sync(database.parent)
-    except (apsw.Error, OSError) as error:
-        raise BackupFailed(f"{source} cannot be restored: {error}.") from error
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def back_up_postgres(url: str, target: Path, environment: Mapping[str, str]) -> None:
@@ -71,10 +53,8 @@ def back_up_postgres(url: str, target: Path, environment: Mapping[str, str]) -> 
         raise BackupFailed(
             "pg_dump is not installed here: install PostgreSQL's client programs, or back up on the server."
         )
-    partial = target.with_name(target.name + ".partial")
     place, secret = _without_password(url)
-    try:
-        make_private(partial)
+    with _whole_or_not_at_all(target) as partial:
         done = subprocess.run(  # noqa: S603 - the program was looked up, the url is the administrator's own
             [program, "--format=custom", f"--file={partial}", f"--dbname={place}"],
             capture_output=True,
@@ -84,11 +64,21 @@ def back_up_postgres(url: str, target: Path, environment: Mapping[str, str]) -> 
         )
         if done.returncode != 0:
             raise BackupFailed(f"pg_dump failed: {done.stderr.strip()}")
+
+
+@contextmanager
+def _whole_or_not_at_all(target: Path) -> Iterator[Path]:
+    """A private file to write to, which takes the target's name once the disk has all of it."""
+    partial = target.with_name(target.name + ".partial")
+    try:
+        partial.unlink(missing_ok=True)
+        make_private(partial)
+        yield partial
         _sync(partial)
         partial.rename(target)
         _sync(target.parent)
-    except OSError as error:
-        raise BackupFailed(f"The backup to {target} failed: {error}.") from error
+    except (apsw.Error, OSError) as error:
+        raise BackupFailed(f"{target} cannot be written: {error}.") from error
     finally:
         partial.unlink(missing_ok=True)
 
@@ -117,12 +107,15 @@ def _copy(database: Path, target: Path) -> None:
 
 
 def _check(path: Path) -> None:
-    connection = open_reading(path)
     try:
-        verdict = connection.execute("PRAGMA integrity_check(1)").fetchall()
-        marked = connection.execute(all_statements("sqlite")["is_copy"]).fetchall()
-    finally:
-        connection.close()
+        connection = open_reading(path)
+        try:
+            verdict = connection.execute("PRAGMA integrity_check(1)").fetchall()
+            marked = connection.execute(all_statements("sqlite")["is_copy"]).fetchall()
+        finally:
+            connection.close()
+    except apsw.Error as error:
+        raise BackupFailed(f"{path} cannot be read as a backup: {error}.") from error
     if verdict != [("ok",)]:
         raise BackupFailed(f"{path} is damaged: {verdict[0][0]}.")
     if marked != [(1,)]:

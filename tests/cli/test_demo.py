@@ -1,0 +1,89 @@
+"""`dawr demo`: the sample venues, at once."""
+
+import asyncio
+from pathlib import Path
+from random import Random
+
+import msgspec
+
+from dawr.bootstrap import SystemIds, now
+from dawr.domain.venue import VenueId
+from dawr.engine import Engine
+from dawr.operations.snapshots import LookAtQueue
+from dawr.sample import CLINIC
+from dawr.sample_life import SampleLife
+from dawr.stores.sqlite import SqliteStore
+from tests.running import Client, DawrServer, dawr, venue_document
+from tests.stores.doing import found, kinds_of
+
+
+def test_the_demo_has_a_clinic_and_a_restaurant(demo: DawrServer, tmp_path: Path) -> None:
+    listed = dawr("venue", "list", "--data", tmp_path / "data")
+
+    assert sorted(listed.said.split()) == ["clinic", "demo-restaurant"]
+
+
+def test_every_queue_of_the_demo_takes_people_round_the_clock(demo: DawrServer) -> None:
+    with Client(demo.url) as client:
+        entered = {queue.id: client.enter(queue.id, "Amna").json for queue in CLINIC.queues}
+
+    assert list(entered) == ["lab", "xray", "bio", "eye", "int", "sur", "ent", "psy", "dnt", "der", "ecg", "aud"]
+    assert {answer["number"] for answer in entered.values()} == {1}
+
+
+def test_the_demo_has_a_database_of_its_own(tmp_path: Path) -> None:
+    settings = {"DAWR_DATABASE_URL": "postgresql://nowhere.invalid/production"}
+
+    with DawrServer(tmp_path, "demo", "--data", tmp_path / "data", **settings) as demo, Client(demo.url) as client:
+        assert client.enter("lab", "Amna").json["number"] == 1
+
+
+def test_a_demo_that_is_started_again_carries_on_where_it_was(demo: DawrServer, tmp_path: Path) -> None:
+    with Client(demo.url) as client:
+        client.enter("lab", "Amna")
+    changed = venue_document({"id": "lab", "prefix": "Z"}, *({"id": queue.id} for queue in CLINIC.queues[1:]))
+    assert dawr("venue", "apply", "-", "--data", tmp_path / "data", stdin=changed).exit_code == 0
+
+    demo.stop()
+    demo.start()
+
+    with Client(demo.url) as client:
+        assert client.enter("lab", "Basma").json["display_number"] == "Z002"
+
+
+def test_a_live_demo_leaves_the_laboratory_alone_and_stops_in_order(tmp_path: Path) -> None:
+    with DawrServer(tmp_path, "demo", "--live", "--data", tmp_path / "data") as demo:
+        with Client(demo.url) as client:
+            assert client.enter("lab", "Amna").json["number"] == 1
+            assert client.enter("lab", "Basma").json["ahead"] == 1
+
+        assert demo.stop() == 0
+
+
+async def test_a_day_that_is_played_brings_people_who_are_served(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "dawr.sqlite", clock=now)
+    await store.migrate()
+    venue = await found(store, msgspec.structs.replace(CLINIC, id=VenueId("sample")), now())
+    engine = Engine(store, now)
+    life = asyncio.create_task(SampleLife(engine, SystemIds(), Random(1), speed=1000).play([venue.id]))
+
+    kinds: list[str] = []
+    async with asyncio.timeout(20):
+        while not {"ticket.finished", "ticket.missed"} <= set(kinds):
+            await asyncio.sleep(0.02)
+            kinds = await kinds_of(engine, venue)
+    life.cancel()
+    await asyncio.wait([life])
+    await engine.stop()
+
+    assert (await engine.read(venue.id, LookAtQueue("lab"))).line.last_number == 0
+    assert await store.faults() == []
+    await store.close()
+
+
+def test_a_password_is_said_to_have_no_effect_yet(tmp_path: Path) -> None:
+    with DawrServer(tmp_path, "demo", "--data", tmp_path / "data", "--password", "open sesame") as demo:
+        log = demo.log.read_text()
+
+    assert "no staff accounts yet" in log
+    assert "open sesame" not in log

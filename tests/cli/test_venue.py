@@ -1,0 +1,135 @@
+"""`dawr venue`: listed, shown and applied, offline and while a server runs."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.cli.installations import Installation, take_numbers
+from tests.running import Client, venue_document
+
+
+def test_a_venue_is_set_up_listed_and_shown(installation: Installation) -> None:
+    applied = installation.dawr(
+        "venue", "apply", "-", stdin=venue_document({"id": "lab", "prefix": "A"}, zone="Asia/Qatar")
+    )
+
+    shown = installation.dawr("venue", "show", "clinic")
+
+    assert applied.exit_code == 0
+    assert applied.said.startswith("Venue clinic is set up (")
+    assert installation.dawr("venue", "list").said == "clinic\n"
+    venue = json.loads(shown.said)
+    assert (venue["slug"], venue["zone"], venue["queues"][0]["prefix"]) == ("clinic", "Asia/Qatar", "A")
+    assert f"({venue['id']})" in applied.said
+
+
+def test_what_is_shown_can_be_changed_and_applied_again(installation: Installation) -> None:
+    installation.found({"id": "lab", "name": {"ar": "المختبر"}}, {"id": "eye"})
+    venue = json.loads(installation.dawr("venue", "show", "clinic").said)
+
+    venue["queues"][0]["capacity"] = 20
+    venue["desks"] = [{"id": "room-1", "name": {"en": "Room 1"}, "queues": ["lab", "eye"]}]
+    done = installation.dawr("venue", "apply", "-", stdin=json.dumps(venue))
+
+    assert done.exit_code == 0
+    assert json.loads(installation.dawr("venue", "show", "clinic").said) == venue
+    assert installation.rows("SELECT kind FROM events") == [("venue.set_up",)]
+
+
+def test_a_running_server_hears_of_a_change_at_once(installation: Installation) -> None:
+    installation.found()
+    with installation.serve() as server, Client(server.url) as client:
+        take_numbers(server, 1)
+
+        changed = installation.dawr("venue", "apply", "-", stdin=venue_document({"id": "lab", "capacity": 1}))
+
+        assert (changed.exit_code, changed.complained) == (0, "")
+        assert client.enter("lab", "too late").json["code"] == "queue-full"
+
+
+def test_a_running_server_takes_a_new_venue(embedded: Installation) -> None:
+    with embedded.serve() as server, Client(server.url) as client:
+        embedded.found({"id": "lab"})
+
+        assert client.enter("lab", "Amna").json["number"] == 1
+        assert embedded.dawr("venue", "list").said == "clinic\n"
+
+
+def test_a_file_is_applied(embedded: Installation) -> None:
+    file = embedded.directory / "clinic.json"
+    file.write_text(venue_document({"id": "lab"}))
+
+    assert embedded.dawr("venue", "apply", file).exit_code == 0
+
+
+def test_one_installation_has_several_venues(installation: Installation) -> None:
+    for slug in ("north", "south"):
+        installation.dawr("venue", "apply", "-", stdin=venue_document({"id": "lab"}, slug=slug))
+
+    assert sorted(installation.dawr("venue", "list").said.split()) == ["north", "south"]
+
+
+CANNOT_BE = {
+    "nothing": ("", "does not describe a venue: "),
+    "an array": ("[]", "does not describe a venue: "),
+    "an empty object": ("{}", "does not describe a venue: Object missing required field `slug`"),
+    "an unknown field": (venue_document({"id": "lab", "colour": "red"}), "Object contains unknown field `colour`"),
+    "a word for a number": (venue_document({"id": "lab", "capacity": "many"}), "Expected `int | null`"),
+    "a code in capitals": (venue_document({"id": "Lab"}), "'Lab' is no queue code"),
+    "a queue twice": (venue_document({"id": "lab"}, {"id": "lab"}), "Two queues answer to 'lab'."),
+    "a taken alias": (venue_document({"id": "lab"}, {"id": "eye", "aliases": ["lab"]}), "Two queues answer to 'lab'."),
+    "less than nobody": (venue_document({"id": "lab", "capacity": -1}), "The capacity of queue lab is not between"),
+    "no name": (venue_document({"id": "lab", "name": {}}), "Queue lab needs a name in at least one language."),
+    "a short week": (venue_document({"id": "lab", "hours": {"week": [[]]}}), "Hours need seven days, Monday first."),
+    "another planet": (venue_document({"id": "lab"}, zone="Mars/Olympus"), "'Mars/Olympus' is not an IANA time zone."),
+    "a slug with a space": (venue_document({"id": "lab"}, slug="The Clinic"), "'The Clinic' is no venue code"),
+}
+
+
+@pytest.mark.parametrize(("document", "sentence"), CANNOT_BE.values(), ids=CANNOT_BE.keys())
+def test_a_document_that_describes_no_venue_is_refused(embedded: Installation, document: str, sentence: str) -> None:
+    done = embedded.dawr("venue", "apply", "-", stdin=document)
+
+    assert done.exit_code == 1
+    assert sentence in done.complained
+
+
+def test_a_running_server_refuses_a_document_with_the_same_sentence(embedded: Installation) -> None:
+    embedded.found({"id": "lab"}, {"id": "eye"})
+    refused: list[tuple[dict[str, Any], str]] = [
+        ({"id": "lab"}, "Close queue eye instead of removing it: its history stays."),
+        ({"id": "Lab"}, "'Lab' is no queue code"),
+    ]
+    for queue, sentence in refused:
+        with embedded.serve():
+            running = embedded.dawr("venue", "apply", "-", stdin=venue_document(queue))
+        stopped = embedded.dawr("venue", "apply", "-", stdin=venue_document(queue))
+
+        assert running == stopped
+        assert (running.exit_code, sentence in running.complained) == (1, True)
+
+
+def test_a_queue_with_a_history_is_not_removed(installation: Installation) -> None:
+    installation.found({"id": "lab"}, {"id": "eye"})
+
+    done = installation.dawr("venue", "apply", "-", stdin=venue_document({"id": "eye"}))
+
+    assert done.exit_code == 1
+    assert "Close queue lab instead of removing it" in done.complained
+
+
+def test_a_venue_that_there_is_not_is_named(installation: Installation) -> None:
+    installation.found()
+
+    done = installation.dawr("venue", "show", "elsewhere")
+
+    assert (done.exit_code, done.complained) == (1, "Error: There is no venue 'elsewhere'.\n")
+
+
+@pytest.mark.parametrize("command", [("list",), ("show", "clinic")])
+def test_without_a_database_there_is_nothing_to_show(installation: Installation, command: tuple[str, ...]) -> None:
+    done = installation.dawr("venue", *command)
+
+    assert done.exit_code == 1
+    assert done.complained.startswith("Error: ")

@@ -1,0 +1,92 @@
+"""Why the rules say no: the tree in words, and the tree in code."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from dawr.domain import errors
+from dawr.domain.errors import (
+    InvalidValue,
+    LineEnded,
+    OutsideHours,
+    QueueClosed,
+    QueueFull,
+    QueueInWrongState,
+    QueuePaused,
+    Refused,
+    TicketInWrongState,
+    UnknownDesk,
+    UnknownQueue,
+    UnknownTicket,
+    UnknownVenue,
+)
+
+ONE_OF_EACH: tuple[Refused, ...] = (
+    UnknownVenue("clinic"),
+    UnknownQueue("lab"),
+    UnknownDesk("desk-1"),
+    UnknownTicket(),
+    TicketInWrongState("A001", "finished", "call"),
+    QueueInWrongState("lab", "open", "resume"),
+    LineEnded("A001", "call"),
+    QueuePaused("lab"),
+    QueueClosed("lab"),
+    OutsideHours("lab", "2025-03-10 08:00"),
+    QueueFull("lab", 20, 10),
+    InvalidValue("name", "The name is empty."),
+)
+
+
+def drawn_tree() -> dict[str, set[str]]:
+    """Kind → its leaves, as the module's first words draw them."""
+    tree = {}
+    for line in (errors.__doc__ or "").splitlines():
+        branch, _, rest = line.strip().partition("── ")
+        if branch in {"├", "└"}:
+            kind, _, leaves = rest.partition(" ")
+            tree[kind] = {leaf.strip() for leaf in leaves.split("·")}
+    return tree
+
+
+def leaves_of(kind: type[Refused]) -> Iterator[type[Refused]]:
+    for child in kind.__subclasses__():
+        yield from leaves_of(child) if child.__subclasses__() else [child]
+
+
+def test_the_tree_that_is_drawn_is_the_tree_that_is_there() -> None:
+    real = {kind.__name__: {leaf.__name__ for leaf in kind.__subclasses__()} for kind in Refused.__subclasses__()}
+
+    assert drawn_tree() == real
+
+
+def test_every_leaf_is_shown_here() -> None:
+    assert {type(refusal) for refusal in ONE_OF_EACH} == set(leaves_of(Refused))
+
+
+def test_every_leaf_has_a_code_of_its_own() -> None:
+    codes = [leaf.code for leaf in leaves_of(Refused)]
+
+    assert len(set(codes)) == len(codes)
+    assert Refused.code not in codes
+    assert all("code" in vars(leaf) for leaf in leaves_of(Refused))
+
+
+@pytest.mark.parametrize("refusal", ONE_OF_EACH, ids=lambda refusal: refusal.code)
+def test_every_refusal_is_a_sentence(refusal: Refused) -> None:
+    sentence = str(refusal)
+
+    assert sentence[0].isupper()
+    assert sentence.endswith(".")
+    assert refusal.code == refusal.code.lower().replace("_", "-").replace(" ", "-")
+
+
+@pytest.mark.parametrize("refusal", ONE_OF_EACH, ids=lambda refusal: refusal.code)
+def test_the_facts_of_a_refusal_are_told_in_its_sentence_too(refusal: Refused) -> None:
+    told = [str(fact) in str(refusal) for name, fact in refusal.facts.items() if name != "field"]
+
+    assert all(told)
+
+
+def test_a_kind_without_a_sentence_of_its_own_says_what_it_is() -> None:
+    assert str(errors.NotFound()) == "There is no such thing here."
+    assert str(errors.Full()) == "There is no room left."

@@ -1,0 +1,191 @@
+"""One visitor's place in one line: the table of verbs, walked whole and at random."""
+
+from itertools import product
+from typing import Any, get_args
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dawr.domain.errors import InvalidValue, TicketInWrongState
+from dawr.domain.ticket import (
+    ENDED_STATES,
+    LONGEST_VISITOR,
+    OPEN_STATES,
+    VERBS,
+    State,
+    Ticket,
+    Verb,
+    checked_visitor,
+    open_key,
+)
+from tests.domain.builders import LAB, a_ticket
+
+TABLE: dict[Verb, tuple[set[State], State, str]] = {
+    "issue": (set(), "waiting", "ticket.issued"),
+    "call": ({"waiting"}, "called", "ticket.called"),
+    "recall": ({"called"}, "called", "ticket.recalled"),
+    "start": ({"called"}, "serving", "ticket.started"),
+    "finish": ({"called", "serving"}, "finished", "ticket.finished"),
+    "miss": ({"called"}, "missed", "ticket.missed"),
+    "rejoin": ({"missed"}, "waiting", "ticket.rejoined"),
+    "hold": ({"waiting"}, "held", "ticket.held"),
+    "resume": ({"held"}, "waiting", "ticket.resumed"),
+    "leave": ({"waiting", "called", "held", "missed"}, "left", "ticket.left"),
+    "expire": ({"waiting", "called", "serving", "held", "missed"}, "expired", "ticket.expired"),
+}
+STATES: tuple[State, ...] = get_args(State)
+WORDS: tuple[Verb, ...] = get_args(Verb)
+ALLOWED = [(verb, state) for verb, (sources, _, _) in TABLE.items() for state in sorted(sources)]
+REFUSED = [pair for pair in product(WORDS, STATES) if pair not in ALLOWED]
+NOW = 2_000_000
+
+
+def undone(ticket: Ticket, *, before: Ticket) -> Ticket:
+    """What `previous` says the ticket was, with the `previous` it had then."""
+    assert ticket.previous is not None
+    fields: dict[str, Any] = msgspec.json.decode(ticket.previous)
+    return msgspec.structs.replace(ticket, **fields, previous=before.previous)
+
+
+def test_the_table_of_verbs_is_the_one_that_was_designed() -> None:
+    real = {verb: (set(change.sources), change.target, change.event) for verb, change in VERBS.items()}
+
+    assert real == TABLE
+    assert set(WORDS) == set(TABLE)
+
+
+def test_every_state_is_either_open_or_ended() -> None:
+    assert set(STATES) == OPEN_STATES | ENDED_STATES
+    assert not OPEN_STATES & ENDED_STATES
+
+
+def test_the_event_is_the_participle_and_the_column_is_the_participle_and_at() -> None:
+    fields = Ticket.__struct_fields__
+
+    for change in VERBS.values():
+        assert change.stamp == change.event.removeprefix("ticket.") + "_at"
+        assert change.stamp in fields
+
+
+@pytest.mark.parametrize(("verb", "state"), ALLOWED)
+def test_a_verb_that_is_allowed_changes_the_state_and_stamps_the_time(verb: Verb, state: State) -> None:
+    before = a_ticket(state=state)
+
+    after = before.after(verb, NOW)
+
+    _, target, event = TABLE[verb]
+    stamp = event.removeprefix("ticket.") + "_at"
+    assert after.state == target
+    assert getattr(after, stamp) == NOW
+    same = {name for name in Ticket.__struct_fields__ if getattr(after, name) == getattr(before, name)}
+    assert set(Ticket.__struct_fields__) - same <= {"state", stamp, "open_key", "previous"}
+
+
+@pytest.mark.parametrize(("verb", "state"), ALLOWED)
+def test_a_ticket_that_ended_frees_its_visitor(verb: Verb, state: State) -> None:
+    after = a_ticket(state=state).after(verb, NOW)
+
+    assert (after.open_key is None) == (after.state in ENDED_STATES)
+    assert after.is_open == (after.state in OPEN_STATES)
+
+
+@pytest.mark.parametrize(("verb", "state"), ALLOWED)
+def test_what_a_change_replaced_is_kept_with_it(verb: Verb, state: State) -> None:
+    before = a_ticket(state=state)
+
+    after = before.after(verb, NOW, desk_id="desk-1", recalls=3, sequence=-9)
+
+    assert (after.desk_id, after.recalls, after.sequence) == ("desk-1", 3, -9)
+    assert undone(after, before=before) == before
+
+
+@pytest.mark.parametrize(("verb", "state"), REFUSED)
+def test_a_verb_that_is_not_allowed_is_refused_and_changes_nothing(verb: Verb, state: State) -> None:
+    ticket = a_ticket(state=state)
+    untouched = msgspec.json.encode(ticket)
+
+    with pytest.raises(TicketInWrongState) as refusal:
+        ticket.after(verb, NOW)
+
+    assert refusal.value.facts == {"label": "L001", "state": state, "verb": verb}
+    assert str(refusal.value) == f"Cannot {verb} ticket L001: it is {state}."
+    assert msgspec.json.encode(ticket) == untouched
+
+
+@given(verbs=st.lists(st.tuples(st.sampled_from(WORDS), st.integers(0, 60_000)), max_size=60))
+def test_however_verbs_follow_each_other_a_ticket_is_where_the_table_says(verbs: list[tuple[Verb, int]]) -> None:
+    ticket, state, now = a_ticket(), "waiting", 1_000_000
+
+    for verb, passed in verbs:
+        now += passed
+        sources, target, _ = TABLE[verb]
+        if state not in sources:
+            with pytest.raises(TicketInWrongState):
+                ticket.after(verb, now)
+            continue
+        before, ticket, state = ticket, ticket.after(verb, now), target
+
+        assert ticket.state == state
+        assert ticket.is_open == (state in OPEN_STATES)
+        assert undone(ticket, before=before) == before
+        assert ticket.number == 1
+
+
+def test_a_ticket_that_ended_never_changes_again() -> None:
+    for state, verb in product(sorted(ENDED_STATES), WORDS):
+        with pytest.raises(TicketInWrongState):
+            a_ticket(state=state).after(verb, NOW)
+
+
+def test_who_rejoined_waits_from_then_on() -> None:
+    called = a_ticket(issued_at=1000).after("call", 5000)
+    again = called.after("miss", 6000).after("rejoin", 7000).after("call", 9000)
+
+    assert a_ticket().waited_ms is None
+    assert called.waited_ms == 4000
+    assert again.waited_ms == 2000
+
+
+def test_a_service_lasts_from_its_start_or_else_from_the_call() -> None:
+    called = a_ticket().after("call", 5000)
+
+    assert called.served_ms is None
+    assert called.after("finish", 9000).served_ms == 4000
+    assert called.after("start", 6000).after("finish", 9000).served_ms == 3000
+    assert a_ticket(finished_at=5).served_ms is None
+
+
+def test_a_clock_that_stepped_back_makes_no_wait_and_no_service_shorter_than_nothing() -> None:
+    called = a_ticket(issued_at=10_000).after("call", 5000)
+
+    assert called.waited_ms == 0
+    assert called.after("finish", 1000).served_ms == 0
+
+
+def test_a_higher_priority_stands_before_a_smaller_sequence() -> None:
+    last, first, second = a_ticket(priority=0, sequence=1), a_ticket(priority=2, sequence=9), a_ticket(sequence=-4)
+
+    assert sorted([last, second, first], key=lambda ticket: ticket.place) == [first, second, last]
+
+
+def test_two_visitors_or_queues_never_share_a_key() -> None:
+    assert open_key(LAB, "a:b") == "lab:a:b"
+    assert a_ticket(1).open_key != a_ticket(2).open_key
+    assert a_ticket().line_key == ("lab", "2025-03-10", 1)
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"), [("  12345 ", "12345"), ("نورة", "نورة"), ("李 雷", "李 雷"), ("x" * 128, "x" * 128)]
+)
+def test_a_visitor_is_called_as_they_said(said: str, kept: str) -> None:
+    assert checked_visitor(said) == kept
+
+
+@pytest.mark.parametrize("said", ["", " \t\n", "x" * (LONGEST_VISITOR + 1), "a\x00b", "a\nb", "\ud800", "a\u202eb"])
+def test_a_name_that_cannot_be_shown_is_refused(said: str) -> None:
+    with pytest.raises(InvalidValue) as refusal:
+        checked_visitor(said)
+
+    assert refusal.value.facts == {"field": "visitor"}

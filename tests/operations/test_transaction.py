@@ -1,0 +1,408 @@
+"""One venue's rows while its head is held: what is loaded, what changed, and how it is taken back."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dawr.domain.errors import QueueFull, Refused, UnknownTicket
+from dawr.domain.events import NOBODY, Origin
+from dawr.domain.ticket import Ticket, TicketId
+from dawr.operations.admin import ChangeQueue, Reset, SetUp
+from dawr.operations.clockwork import Expire, ExpireEnded
+from dawr.operations.operation import Operation
+from dawr.operations.staff import Call, CallNext, Finish, Hold, Miss, Recall, Resume, Start
+from dawr.operations.transaction import NotLoaded, Transaction
+from dawr.operations.visitor import Leave, Rejoin
+from dawr.ports import Changes, Rows, Wants
+from dawr.reliability.idempotency import Answer, AnswerKey, Reply
+from tests.builders import a_claim, issue
+from tests.domain.builders import LAB, a_line, a_ticket
+from tests.operations.clinic import (
+    CLINIC,
+    CURRENT,
+    HEAD,
+    NOW,
+    STORED,
+    TODAY,
+    YESTERDAY,
+    a_transaction,
+    ahead_in,
+    decided,
+    everything,
+    found,
+    of,
+)
+
+
+def state_of(tx: Transaction) -> dict[str, object]:
+    """Everything a transaction holds, copied deep enough to be compared later."""
+    state: dict[str, object] = {}
+    for name, value in vars(tx).items():
+        if name == "_waiting":
+            state[name] = {key: (list(line._tickets), line._up_to) for key, line in value.items()}
+        elif name != "_undo":
+            state[name] = value.copy() if isinstance(value, dict | list) else value
+    return state
+
+
+OPERATIONS: list[Operation[Any]] = [
+    issue("lab", "new"),
+    issue("lab", "new", priority=3),
+    issue("xray", "new"),
+    issue("lab", "visitor-22"),
+    issue("lab", "visitor-31"),
+    CallNext(queue="lab"),
+    CallNext(desk="desk-2"),
+    Call(of(6), desk="desk-1"),
+    Recall(of(1)),
+    Start(of(1)),
+    Finish(of(1)),
+    Finish(of(2)),
+    Finish(of(21)),
+    Miss(of(1)),
+    Rejoin(of(3), "first"),
+    Rejoin(of(3), "last"),
+    Hold(of(5)),
+    Resume(of(4)),
+    Leave(of(5)),
+    Leave(of(22)),
+    Leave(of(31)),
+    Expire(of(2)),
+    ChangeQueue("lab", "pause"),
+    Reset("lab"),
+    Reset("xray"),
+    SetUp(msgspec.structs.replace(CLINIC, name={"en": "Another name"})),
+    ExpireEnded(LAB),
+]
+
+
+class Regretted(Operation[None], frozen=True):
+    """Does what another operation does, and more, and then refuses."""
+
+    operation: Operation[Any]
+
+    def decide(self, tx: Transaction, now: int) -> None:
+        self.operation.decide(tx, now)
+        tx.happened("queue.regretted", LAB, why="it was too late")
+        tx.keep_answer(Reply(200, b"never said").kept(a_claim(), now))
+        raise QueueFull("lab", 0, 0)
+
+
+def name_of(operation: Operation[Any]) -> str:
+    return repr(operation)[:60]
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=name_of)
+def test_an_operation_that_is_refused_late_leaves_nothing_behind(operation: Operation[Any]) -> None:
+    tx = a_transaction(everything())
+    before = state_of(tx)
+
+    with pytest.raises(QueueFull):
+        Regretted(operation).decide(tx, NOW)
+    assert tx.changed
+    tx.take_back()
+
+    assert state_of(tx) == before
+    assert not tx.changed
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=name_of)
+def test_an_operation_that_had_to_wait_for_rows_decides_as_if_they_had_been_there(operation: Operation[Any]) -> None:
+    with_all, with_nothing = a_transaction(everything()), a_transaction()
+
+    assert decided(with_nothing, operation) == decided(with_all, operation)
+    assert in_order(with_nothing.changes()) == in_order(with_all.changes())
+
+
+@given(picks=st.lists(st.tuples(st.sampled_from(OPERATIONS), st.booleans()), max_size=25), depth=st.integers(2, 50))
+def test_whatever_is_taken_back_what_was_kept_comes_out_the_same(
+    picks: list[tuple[Operation[Any], bool]], depth: int
+) -> None:
+    mixed, only_kept = a_transaction(), a_transaction()
+
+    for operation, kept in picks:
+        outcome = outcome_of(mixed, operation, depth=depth)
+        if not kept:
+            mixed.take_back()
+        elif isinstance(outcome, Refused):
+            assert type(outcome_of(only_kept, operation, depth=50)) is type(outcome)
+        else:
+            assert outcome_of(only_kept, operation, depth=50) == outcome
+
+    assert in_order(mixed.changes()) == in_order(only_kept.changes())
+
+
+def in_order(changes: Changes) -> Changes:
+    """The order of rows that are saved together is nobody's business."""
+    return msgspec.structs.replace(
+        changes,
+        new_tickets=sorted(changes.new_tickets, key=lambda ticket: ticket.ticket_id),
+        changed_tickets=sorted(changes.changed_tickets, key=lambda ticket: ticket.ticket_id),
+        lines=sorted(changes.lines, key=lambda line: line.key),
+    )
+
+
+def outcome_of(tx: Transaction, operation: Operation[Any], *, depth: int) -> Any:  # noqa: ANN401 - an answer or a refusal
+    try:
+        return decided(tx, operation, depth=depth)
+    except Refused as refusal:
+        tx.take_back()
+        return refusal
+
+
+@pytest.mark.parametrize(
+    ("ask", "wants"),
+    [
+        (lambda tx: tx.ticket(of(5)), Wants(tickets={of(5)})),
+        (lambda tx: tx.open_ticket("lab:visitor-5"), Wants(open_keys={"lab:visitor-5"})),
+        (lambda tx: tx.line(LAB), Wants(current_lines={LAB})),
+        (lambda tx: tx.line_at(CURRENT), Wants(lines={CURRENT})),
+        (lambda tx: tx.first_waiting(LAB), Wants(current_lines={LAB})),
+        (lambda tx: tx.ended_before(CURRENT), Wants(ended={CURRENT})),
+        (lambda tx: tx.answer(a_claim().key), Wants(answers={a_claim().key})),
+    ],
+)
+def test_a_row_that_is_not_here_is_asked_for(ask: Callable[[Transaction], object], wants: Wants) -> None:
+    tx = a_transaction()
+
+    with pytest.raises(NotLoaded) as missing:
+        ask(tx)
+
+    assert missing.value.wants == wants
+
+
+def test_the_people_of_a_line_whose_counts_are_here_are_asked_for() -> None:
+    tx = a_transaction(Wants(current_lines={LAB}))
+
+    with pytest.raises(NotLoaded) as missing:
+        tx.first_waiting(LAB)
+
+    assert missing.value.wants == Wants(waiting={LAB})
+
+
+def test_how_many_were_ahead_of_a_stored_ticket_is_asked_for() -> None:
+    tx = a_transaction(Wants(tickets={of(6)}))
+
+    with pytest.raises(NotLoaded) as missing:
+        tx.ahead_of(tx.ticket(of(6)))
+
+    assert missing.value.wants == Wants(open_keys={"lab:visitor-6"})
+
+
+def test_who_was_asked_for_and_not_found_does_not_exist() -> None:
+    missing = Wants(tickets={of(99)}, open_keys={"lab:nobody"}, answers={a_claim().key}, lines={(LAB, TODAY, 9)})
+    tx = a_transaction(missing)
+
+    with pytest.raises(UnknownTicket):
+        tx.ticket(of(99))
+    assert tx.open_ticket("lab:nobody") is None
+    assert tx.answer(a_claim().key) is None
+    with pytest.raises(LookupError, match="no row"):
+        tx.line_at((LAB, TODAY, 9))
+
+
+def test_a_queue_without_a_line_today_begins_one_at_number_one() -> None:
+    stored = (a_ticket(31, day=YESTERDAY, number=17),)
+    tx = a_transaction(everything(stored), stored=stored)
+
+    assert tx.line(LAB) == a_line(day=TODAY)
+    assert tx.first_waiting(LAB) is None
+    assert decided(tx, issue("lab", "new"), stored=stored).ticket.number == 1
+
+
+def test_an_answer_that_has_expired_was_never_given() -> None:
+    key = a_claim().key
+    answer = msgspec.structs.replace(Reply(200, b"old").kept(a_claim(), NOW), expires_at=NOW)
+    tx = a_transaction()
+
+    tx.absorb(Wants(answers={key}), Rows(answers=[answer]), depth=3)
+
+    assert tx.answer(key) is None
+
+
+def test_a_clock_that_is_not_trusted_begins_no_day() -> None:
+    tomorrow = NOW + 24 * 60 * 60 * 1000
+
+    assert Transaction(CLINIC, HEAD, now=tomorrow).day == "2026-03-03"
+    assert Transaction(CLINIC, HEAD, now=tomorrow, clock_trusted=False).day == TODAY
+    assert Transaction(CLINIC, HEAD, now=NOW - 24 * 60 * 60 * 1000).day == TODAY
+
+
+def test_rows_that_arrive_late_do_not_undo_what_was_changed_meanwhile() -> None:
+    tx = a_transaction(everything())
+    for operation in (Leave(of(5)), issue("lab", "new"), CallNext(queue="lab"), Rejoin(of(3), "first")):
+        decided(tx, operation)
+    tx.begin(NOBODY)
+    tx.keep_answer(Reply(201, b"new").kept(a_claim(), NOW))
+    before = state_of(tx)
+    late = found(everything(), depth=50)
+    late.answers = [Reply(200, b"old").kept(a_claim(), NOW - 1)]
+
+    tx.absorb(everything(), late, depth=50)
+
+    assert state_of(tx) == before
+
+
+def test_a_line_that_ended_is_never_taken_for_the_line_of_today() -> None:
+    tx = a_transaction(Wants(tickets={of(22), of(5)}, lines={(LAB, TODAY, 1)}))
+
+    decided(tx, Leave(of(22)))
+
+    assert decided(tx, Hold(of(5))).state == "held"
+    assert decided(tx, Resume(of(5))).state == "waiting"
+
+
+def test_a_line_of_yesterday_is_never_taken_for_the_line_of_today() -> None:
+    tx = a_transaction(Wants(tickets={of(31), of(5)}, lines={(LAB, YESTERDAY, 1)}))
+
+    decided(tx, Leave(of(31)))
+
+    assert decided(tx, CallNext(queue="lab")).ticket.ticket_id == of(7)
+
+
+def test_a_longer_line_than_was_loaded_is_called_to_its_end() -> None:
+    stored = tuple(a_ticket(number, day=TODAY, round=2) for number in range(1, 31))
+    tx = a_transaction(Wants(waiting={LAB}), depth=2, stored=stored)
+
+    called = [decided(tx, CallNext(queue="lab"), depth=2, stored=stored).ticket.number for _ in stored]
+
+    assert called == list(range(1, 31))
+    assert decided(tx, CallNext(queue="lab"), depth=2, stored=stored).ticket is None
+
+
+def test_changes_tell_new_tickets_from_changed_ones() -> None:
+    tx = a_transaction(everything())
+
+    newcomer = decided(tx, issue("lab", "new")).ticket
+    decided(tx, Hold(newcomer.ticket_id))
+    decided(tx, Leave(of(5)))
+
+    changes = tx.changes()
+    assert [(ticket.ticket_id, ticket.state) for ticket in changes.new_tickets] == [(newcomer.ticket_id, "held")]
+    assert [(ticket.ticket_id, ticket.state) for ticket in changes.changed_tickets] == [(of(5), "left")]
+    assert [visit.visit_id for visit in changes.visits] == [newcomer.visit_id]
+    assert [line.key for line in changes.lines] == [CURRENT]
+    assert [event.kind for event in changes.events] == ["ticket.issued", "ticket.held", "ticket.left"]
+    assert [event.version for event in changes.events] == [101, 102, 103]
+    assert changes.head == msgspec.structs.replace(HEAD, version=103)
+    assert changes.venue is None
+
+
+def test_a_changed_set_up_moves_its_own_version_too() -> None:
+    tx = a_transaction(everything())
+
+    decided(tx, ChangeQueue("lab", "pause"))
+    decided(tx, ChangeQueue("xray", "close"))
+
+    changes = tx.changes()
+    assert changes.venue is not None
+    assert [queue.state for queue in changes.venue.queues] == ["paused", "closed"]
+    assert changes.head == msgspec.structs.replace(HEAD, version=102, config_version=8)
+    assert (changes.new_tickets, changes.changed_tickets, changes.lines) == ([], [], [])
+
+
+def test_a_transaction_that_only_looked_has_nothing_to_save() -> None:
+    tx = a_transaction(everything())
+
+    tx.first_waiting(LAB)
+    tx.ahead_of(tx.ticket(of(6)))
+
+    changes = tx.changes()
+    assert not tx.changed
+    assert changes.head == HEAD
+    assert (changes.new_tickets, changes.changed_tickets, changes.lines, changes.events) == ([], [], [], [])
+
+
+def test_an_event_says_who_asked() -> None:
+    tx = a_transaction(everything())
+    tx.begin(Origin(actor="noor", correlation_id="c-1", reason="went home"))
+
+    Leave(of(5)).decide(tx, NOW)
+
+    (event,) = tx.changes().events
+    assert (event.actor, event.correlation_id, event.reason) == ("noor", "c-1", "went home")
+    assert (event.kind, event.queue_id, event.ticket_id, event.at) == ("ticket.left", "lab", "t5", NOW)
+
+
+def test_a_ticket_carries_the_version_of_its_latest_event() -> None:
+    tx = a_transaction(everything())
+
+    assert decided(tx, Hold(of(5))).version == 101
+    assert decided(tx, Resume(of(5))).version == 102
+    assert tx.next_version == 103
+
+
+def test_whoever_has_no_place_in_the_line_has_nobody_ahead() -> None:
+    tx = a_transaction(everything())
+
+    assert [tx.ahead_of(tx.ticket(of(number))) for number in (1, 2, 3, 8)] == [0] * 4
+
+
+def test_whoever_is_held_is_told_how_many_would_be_called_before_them() -> None:
+    tx = a_transaction(everything())
+
+    assert tx.ahead_of(tx.ticket(of(4))) == 2
+    decided(tx, CallNext(queue="lab"))
+    assert tx.ahead_of(tx.ticket(of(4))) == 1
+
+
+def test_a_kept_answer_is_given_again_in_the_same_batch() -> None:
+    tx = a_transaction(everything())
+    answer: Answer = Reply(200, b"first").kept(a_claim(), NOW)
+
+    tx.keep_answer(answer)
+
+    assert tx.answer(AnswerKey(answer.scope, answer.principal, answer.key)) == answer
+    assert tx.changes().answers == [answer]
+
+
+VERBS: list[Callable[[TicketId], Operation[Any]]] = [
+    Call,
+    Miss,
+    Hold,
+    Resume,
+    Leave,
+    Finish,
+    lambda ticket: Rejoin(ticket, "first"),
+    lambda ticket: Rejoin(ticket, "last"),
+]
+walks = st.lists(st.tuples(st.integers(0, len(VERBS)), st.integers(0, 40), st.integers(0, 3)), max_size=40)
+
+
+@given(walk=walks, depth=st.integers(2, 20))
+def test_however_a_batch_goes_on_everybody_has_as_many_ahead_as_counting_gives(
+    walk: list[tuple[int, int, int]], depth: int
+) -> None:
+    tx = a_transaction()
+    known = {ticket.ticket_id: ticket for ticket in STORED}
+
+    for verb, pick, priority in walk:
+        operation = (
+            issue("lab", None, priority=priority)
+            if verb == len(VERBS)
+            else VERBS[verb](sorted(known)[pick % len(known)])
+        )
+        outcome = outcome_of(tx, operation, depth=depth)
+        if not isinstance(outcome, Refused):
+            ticket = outcome if isinstance(outcome, Ticket) else outcome.ticket
+            known[ticket.ticket_id] = ticket
+            if not isinstance(outcome, Ticket):
+                assert outcome.ahead == ahead_in(list(known.values()), ticket)
+
+    for ticket in known.values():
+        expected = ahead_in(list(known.values()), ticket) if ticket.state in {"waiting", "held"} else 0
+        assert decided(tx, AheadOf(ticket), depth=depth) == expected
+    assert {ticket.ticket_id: ticket for ticket in STORED} | {
+        ticket.ticket_id: ticket for ticket in tx.changes().new_tickets + tx.changes().changed_tickets
+    } == known
+
+
+class AheadOf(Operation[int], frozen=True):
+    ticket: Ticket
+
+    def decide(self, tx: Transaction, now: int) -> int:  # noqa: ARG002 - an operation is asked like this
+        return tx.ahead_of(tx.ticket(self.ticket.ticket_id))

@@ -1,0 +1,83 @@
+"""The same request, recognised whatever order its fields came in."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dawr.reliability.fingerprint import fingerprint
+
+scalars = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=8)
+documents = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+def turned_round(document: Any) -> Any:  # noqa: ANN401 - anything JSON can say
+    """The same document with the fields of every object in the opposite order."""
+    if isinstance(document, dict):
+        return {key: turned_round(document[key]) for key in reversed(document)}
+    if isinstance(document, list):
+        return [turned_round(item) for item in document]
+    return document
+
+
+def test_the_order_of_fields_does_not_matter_at_any_depth() -> None:
+    first = fingerprint("POST", {"queue": "lab", "visitor": {"name": "Noor", "age": 7}})
+    second = fingerprint("POST", {"visitor": {"age": 7, "name": "Noor"}, "queue": "lab"})
+
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        ("POST", {"queue": "xray"}),
+        ("PUT", {"queue": "lab"}),
+        ("POST", {"queue": "lab", "note": None}),
+        ({"queue": "lab"}, "POST"),
+        ("POST", ["queue", "lab"]),
+        ("POST",),
+    ],
+)
+def test_another_request_has_another_fingerprint(other: tuple[Any, ...]) -> None:
+    assert fingerprint(*other) != fingerprint("POST", {"queue": "lab"})
+
+
+def test_the_order_of_a_list_matters() -> None:
+    assert fingerprint([1, 2]) != fingerprint([2, 1])
+
+
+def test_parts_never_run_into_each_other() -> None:
+    assert fingerprint("ab", "c") != fingerprint("a", "bc")
+    assert fingerprint("a", "b") != fingerprint(["a", "b"])
+    assert fingerprint() != fingerprint(None)
+
+
+def test_a_number_is_not_its_digits() -> None:
+    assert fingerprint({"priority": 1}) != fingerprint({"priority": "1"})
+    assert fingerprint(1) != fingerprint(True)  # noqa: FBT003 - a value as JSON brings it
+
+
+def test_a_fingerprint_stays_the_same_from_one_version_to_the_next() -> None:
+    known = "04a2e2a2d5b1ec85d0b5b88fd49a97e680de2c42bdab479b86de3970bdea1508"
+
+    assert fingerprint("POST", {"queue": "lab"}) == known
+
+
+@given(document=documents)
+def test_whatever_was_sent_only_its_meaning_counts(document: Any) -> None:  # noqa: ANN401 - anything JSON can say
+    sent_again = msgspec.json.decode(msgspec.json.encode(turned_round(document)))
+
+    assert fingerprint("POST", document) == fingerprint("POST", sent_again)
+
+
+@given(one=documents, other=documents)
+def test_two_documents_share_a_fingerprint_only_if_they_are_the_same(one: Any, other: Any) -> None:  # noqa: ANN401 - anything JSON can say
+    canonical = msgspec.json.Encoder(order="sorted").encode
+
+    assert (fingerprint(one) == fingerprint(other)) == (canonical(one) == canonical(other))

@@ -1,0 +1,50 @@
+"""One fixture, both stores: whatever is asked of one is asked of the other."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from dawr.domain.venue import Venue
+from dawr.engine import Engine
+from dawr.ports import Store
+from tests.builders import DrivenClock, a_desk, a_queue, a_venue
+from tests.stores.databases import Database, PostgresDatabase, SqliteDatabase
+from tests.stores.doing import found
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Database:
+    if request.param == "sqlite":
+        return SqliteDatabase(tmp_path / "dawr.db")
+    return PostgresDatabase(request.getfixturevalue("postgres_url"))
+
+
+@pytest.fixture
+async def store(database: Database) -> AsyncIterator[Store]:
+    """Opened and migrated, as the service finds it."""
+    store = await database.open()
+    await store.migrate()
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+def clock() -> DrivenClock:
+    """What the rules take for now."""
+    return DrivenClock()
+
+
+@pytest.fixture
+async def engine(store: Store, clock: DrivenClock) -> AsyncIterator[Engine]:
+    engine = Engine(store, clock)
+    yield engine
+    await engine.stop()
+
+
+@pytest.fixture
+async def venue(store: Store) -> Venue:
+    """Three queues; desk 1 serves the laboratory alone, desk 2 all three."""
+    queues = (a_queue("lab", prefix="A"), a_queue("xray"), a_queue("eye"))
+    desks = (a_desk("desk-1", "lab"), a_desk("desk-2", "lab", "xray", "eye"))
+    return await found(store, a_venue(*queues, desks=desks))

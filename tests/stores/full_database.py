@@ -1,0 +1,48 @@
+"""A database that has been in use: venues, days and queues, most tickets ended, some open."""
+
+TICKETS = 20_000
+
+_TICKET = f"""
+    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {TICKETS}),
+    ticket AS (
+        SELECT
+            i,
+            'venue-' || (i % 4) AS venue_id,
+            'queue-' || (i % 5) AS queue_id,
+            '2026-03-' || (10 + i % 15) AS day,
+            CASE WHEN i % 15 <> 14 AND i % 50 <> 0 THEN 'finished' WHEN i % 3 = 0 THEN 'called' ELSE 'waiting' END
+                AS state
+        FROM n
+    )
+"""
+
+FILL = (
+    """INSERT INTO venues (venue_id, slug, document)
+    WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)
+    SELECT 'venue-' || i, 'slug-' || i, '{}' FROM n""",
+    """INSERT INTO heads (venue_id, epoch, day, version, config_version)
+    SELECT venue_id, 1, '2026-03-24', 1, 1 FROM venues""",
+    f"""INSERT INTO tickets (
+        venue_id, ticket_id, queue_id, day, round, number, label, priority, sequence, state, visitor,
+        open_key, visit_id, issued_at, version, recalls
+    )
+    {_TICKET}
+    SELECT
+        venue_id, 'ticket-' || i, queue_id, day, 1, i, 'A' || i, i % 2, i, state, 'visitor-' || i,
+        CASE WHEN state = 'finished' THEN NULL ELSE queue_id || ':visitor-' || i END, 'visit-' || i, i, i, 0
+    FROM ticket""",
+    """INSERT INTO lines (
+        venue_id, queue_id, day, round, last_number, used_before, waiting, called, serving, held, missed,
+        finished, calls, waits_ms, services_ms
+    )
+    SELECT venue_id, queue_id, day, round, max(number), 0, '[0,0,0,0]', 0, 0, 0, 0, 0, 0, 0, 0
+    FROM tickets GROUP BY venue_id, queue_id, day, round""",
+    """INSERT INTO visits (venue_id, visit_id, secret_hash, visitor, state, started_at)
+    SELECT venue_id, visit_id, 'hash-of-' || visit_id, visitor, 'open', issued_at FROM tickets""",
+    """INSERT INTO events (venue_id, version, kind, at, queue_id, ticket_id, data)
+    SELECT venue_id, sequence, 'ticket.issued', issued_at, queue_id, ticket_id, '{}' FROM tickets""",
+    f"""INSERT INTO idempotency (scope, principal, key, fingerprint, state, fence, status, body, expires_at)
+    {_TICKET}
+    SELECT venue_id || '/enter', 'anonymous', 'key-' || i, 'f', 'completed', 0, 201, CAST('{{}}' AS BYTES), i
+    FROM ticket""",
+)

@@ -1,0 +1,105 @@
+"""Migrations: applied once, forward only; and a restored copy begins new epochs."""
+
+import asyncio
+
+import pytest
+
+from dawr.domain.venue import Venue
+from dawr.engine import Engine
+from dawr.ports import Store
+from dawr.stores.migrations import SchemaUnfit, known
+from tests.builders import DrivenClock, a_venue, issue
+from tests.stores.databases import Database
+from tests.stores.doing import found, stored_head, take
+
+
+async def test_migrations_are_applied_once(database: Database) -> None:
+    store = await database.open()
+
+    first, second = await store.migrate(), await store.migrate()
+    await store.close()
+
+    assert first == [migration.title for migration in known(database.dialect)]
+    assert "dawr 0001 every number once" in first
+    assert second == []
+
+
+async def test_what_is_to_be_applied_can_be_asked_first(database: Database, store: Store) -> None:
+    assert await store.pending_migrations() == []
+
+    await database.rows("DELETE FROM migrations WHERE owner = 'reliability'")
+
+    assert await store.pending_migrations() == ["reliability 0001 one answer per key"]
+
+
+async def test_a_migration_that_was_changed_after_it_was_applied_is_refused(database: Database, store: Store) -> None:
+    await database.rows("UPDATE migrations SET checksum = 'another' WHERE owner = 'dawr'")
+
+    with pytest.raises(SchemaUnfit, match="is not the one that was applied"):
+        await store.migrate()
+
+
+async def test_a_database_of_a_newer_program_is_refused(database: Database, store: Store) -> None:
+    await database.rows("INSERT INTO migrations VALUES ('dawr', 9999, 'from_the_future', 'abc', 0)")
+
+    with pytest.raises(SchemaUnfit, match="made by a newer one"):
+        await store.migrate()
+
+
+async def test_both_databases_have_the_same_migrations() -> None:
+    assert [m.title for m in known("sqlite")] == [m.title for m in known("postgres")]
+
+
+async def test_two_starts_at_once_migrate_once(database: Database) -> None:
+    stores = [await database.open() for _ in range(2)]
+
+    applied = await asyncio.gather(*(store.migrate() for store in stores))
+    for store in stores:
+        await store.close()
+
+    assert sorted(map(len, applied)) == [0, len(known(database.dialect))]
+
+
+async def test_a_restored_copy_begins_new_epochs_once(database: Database, store: Store) -> None:
+    venues = [await found(store, a_venue()) for _ in range(2)]
+    await store.renew_epochs(lambda: 1)
+    await database.rows("UPDATE installation SET is_copy = 1")
+    epochs = iter([71, 72, 73])
+
+    renewed = [await store.renew_epochs(lambda: next(epochs)) for _ in range(2)]
+
+    assert renewed == [2, 0]
+    assert sorted([(await stored_head(store, venue)).epoch for venue in venues]) == [71, 72]
+
+
+async def test_a_new_epoch_keeps_the_versions(
+    database: Database, engine: Engine, store: Store, clock: DrivenClock, venue: Venue
+) -> None:
+    await take(engine, venue)
+    await database.rows("UPDATE installation SET is_copy = 1")
+
+    await store.renew_epochs(lambda: 99)
+    place = await engine.do(venue.id, issue())
+
+    head = await stored_head(store, venue)
+    assert (place.ticket.number, head.epoch, head.version) == (2, 99, 2)
+
+
+async def test_a_sound_database_has_no_faults(engine: Engine, store: Store, venue: Venue) -> None:
+    await take(engine, venue)
+
+    assert await store.faults() == []
+
+
+@pytest.mark.parametrize("lost", ["DELETE FROM events WHERE version = 2", "DELETE FROM tickets WHERE number = 2"])
+async def test_what_is_missing_is_found(
+    database: Database, engine: Engine, store: Store, venue: Venue, lost: str
+) -> None:
+    for _ in range(3):
+        await take(engine, venue)
+
+    await database.rows(lost)
+
+    (fault,) = await store.faults()
+    assert venue.slug in fault
+    assert "are missing" in fault

@@ -1,0 +1,218 @@
+"""SQLite on a disk that is full, held by somebody else, or gone; and the pragmas that keep its promise."""
+
+import contextlib
+import os
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from dawr.domain.venue import Venue
+from dawr.engine import Engine
+from dawr.operations.snapshots import LookAtQueue
+from dawr.ports import OutcomeUnknown, Session, StoreAway
+from dawr.stores import sqlite
+from dawr.stores.sqlite import SqliteStore
+from tests.builders import DrivenClock, a_claim, a_venue, issue
+from tests.stores.databases import SqliteDatabase, wall_clock
+from tests.stores.doing import events_of, found, numbers, rendered, stored_head, take, together
+
+SMALL_DISK_BYTES = 1_500_000
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
+    store = SqliteStore(tmp_path / "dawr.db", clock=wall_clock)
+    await store.migrate()
+    yield store
+    await store.close()
+
+
+async def test_the_writer_waits_for_the_disk_and_readers_cannot_write(store: SqliteStore, venue: Venue) -> None:
+    writing = {name: in_writer(store, f"PRAGMA {name}") for name in ("journal_mode", "synchronous", "mmap_size")}
+    reader = sqlite.open_reading(store.path)
+
+    assert writing == {"journal_mode": "wal", "synchronous": 2, "mmap_size": 0}
+    with contextlib.closing(reader), pytest.raises(apsw.ReadOnlyError):
+        reader.execute("DELETE FROM venues")
+
+
+async def test_when_the_file_may_not_grow_nothing_is_stored_and_it_works_again_with_room(
+    store: SqliteStore, engine: Engine, venue: Venue
+) -> None:
+    await take(engine, venue)
+    pages = in_writer(store, "PRAGMA page_count")
+    in_writer(store, f"PRAGMA max_page_count = {pages}")
+
+    outcomes = await together(*(engine.do(venue.id, issue(visitor=f"{n:0>100}")) for n in range(200)))
+    in_writer(store, "PRAGMA max_page_count = 1000000")
+
+    assert set(numbers(outcomes)) == {"StoreAway"}
+    assert (await stored_head(store, venue)).version == 1
+    assert (await take(engine, venue)).number == 2
+
+
+async def test_when_the_disk_is_full_nothing_is_lost_and_nothing_is_half_stored(
+    small_disk: Path, clock: DrivenClock
+) -> None:
+    store = SqliteStore(small_disk / "dawr.db", clock=wall_clock)
+    await store.migrate()
+    engine = Engine(store, clock)
+    venue = await found(store, a_venue())
+    ballast = small_disk / "ballast"
+    ballast.write_bytes(bytes(200_000))
+
+    given = 0
+    while numbers(outcomes := await together(engine.do(venue.id, issue())))[0] == given + 1:
+        given += 1
+    refused = numbers(outcomes)
+    ballast.unlink()
+    after = await take(engine, venue)
+    versions = [event.version for event in await events_of(engine, venue)]
+    faults = await store.faults()
+    await store.close()
+
+    assert given > 10
+    assert refused == ["StoreAway"]
+    assert after.number == given + 1
+    assert versions == list(range(1, given + 2))
+    assert faults == []
+
+
+async def test_a_store_closes_even_when_the_disk_is_full(small_disk: Path) -> None:
+    store = SqliteStore(small_disk / "dawr.db", clock=wall_clock)
+    await store.migrate()
+    fill(small_disk / "ballast")
+
+    await store.close()
+
+    assert not open_files_in(small_disk) - {"ballast"}
+
+
+async def test_a_file_that_somebody_else_writes_to_is_busy(store: SqliteStore, engine: Engine, venue: Venue) -> None:
+    await take(engine, venue)
+    in_writer(store, "PRAGMA busy_timeout = 10")
+    other = apsw.Connection(str(store.path))
+    other.execute("BEGIN IMMEDIATE")
+
+    outcomes = await together(engine.do(venue.id, issue()))
+    looked = await engine.read(venue.id, LookAtQueue("lab"))
+    with pytest.raises(StoreAway):
+        await store.ping()
+    other.execute("ROLLBACK")
+    other.close()
+
+    assert numbers(outcomes) == ["StoreAway"]
+    assert looked.line.last_number == 1
+    assert (await take(engine, venue)).number == 2
+    await store.ping()
+
+
+async def test_a_commit_that_fails_without_a_reason_is_unknown_and_a_retry_finds_out(
+    store: SqliteStore, engine: Engine, venue: Venue
+) -> None:
+    refuse = [True]
+    writer = store._writer.submit(store._connection).result()
+    writer.set_commit_hook(lambda: refuse[0])
+
+    with pytest.raises(OutcomeUnknown):
+        await engine.answer(venue.id, issue(), rendered, claim=a_claim())
+    refuse[0] = False
+    retried = await engine.answer(venue.id, issue(), rendered, claim=a_claim())
+
+    assert not retried.replayed
+    assert retried.body.endswith(b"has number 1")
+
+
+async def test_work_that_fails_in_any_way_is_rolled_back(store: SqliteStore, engine: Engine, venue: Venue) -> None:
+    async def work(session: Session) -> None:
+        in_thread = store._connection()
+        in_thread.execute("DELETE FROM venues")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        await store.transact([venue.id], work)
+
+    assert await store.venue_ids() == {venue.slug: venue.id}
+    assert (await take(engine, venue)).number == 1
+
+
+async def test_a_file_that_is_no_database_is_said_to_be_away(tmp_path: Path) -> None:
+    path = tmp_path / "letter.db"
+    path.write_text("Dear Sir or Madam, this is not a database at all, and it never was one." * 20)
+    store = SqliteStore(path, clock=wall_clock)
+
+    with pytest.raises(StoreAway):
+        await store.migrate()
+
+    await store.close()
+
+
+async def test_a_file_that_is_not_there_is_said_to_be_away(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "nowhere" / "dawr.db", clock=wall_clock)
+
+    with pytest.raises(StoreAway):
+        await store.ping()
+    with pytest.raises(StoreAway):
+        await store.venue_ids()
+
+    await store.close()
+
+
+async def test_closing_leaves_one_file_with_everything_in_it(tmp_path: Path, clock: DrivenClock) -> None:
+    store = SqliteStore(tmp_path / "dawr.db", clock=wall_clock)
+    await store.migrate()
+    venue = await found(store, a_venue())
+    await take(Engine(store, clock), venue)
+
+    await store.close()
+
+    assert names_in(tmp_path) == ["dawr.db"]
+    assert await SqliteDatabase(tmp_path / "dawr.db").rows("SELECT count(*) FROM tickets") == [(1,)]
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of its own that is quickly full."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounting = ["mount", "-t", "tmpfs", "-o", f"size={SMALL_DISK_BYTES}", "none", str(disk)]
+    if os.geteuid() != 0 or subprocess.run(mounting, check=False).returncode != 0:
+        pytest.skip("Only root may mount a small disk; a file that may not grow is tested for everybody.")
+    try:
+        yield disk
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def fill(path: Path) -> None:
+    with contextlib.suppress(OSError), path.open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
+
+
+def in_writer(store: SqliteStore, pragma: str) -> object:
+    """A pragma on the connection that writes."""
+
+    def run() -> object:
+        rows = store._connection().execute(pragma).fetchall()
+        return rows[0][0] if rows else None
+
+    return store._writer.submit(run).result()
+
+
+def names_in(directory: Path) -> list[str]:
+    return [path.name for path in directory.iterdir()]
+
+
+def open_files_in(directory: Path) -> set[str]:
+    """Names of files there that this process still holds open."""
+    held = set()
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            file = descriptor.readlink()
+            if file.parent == directory:
+                held.add(file.name)
+    return held

@@ -1,0 +1,213 @@
+"""The SQL itself: the same names in both dialects, and every statement finds its rows by key.
+
+A statement that reads a whole venue, a whole table or a whole line is fast in a test and slow after a
+year. So the plan of each is read, in an empty database and in one that was in use.
+"""
+
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import apsw
+import asyncpg
+import msgspec
+import pytest
+
+from dawr.domain.events import Event
+from dawr.domain.line import Line
+from dawr.domain.ticket import Ticket
+from dawr.domain.venue import Head
+from dawr.domain.visit import Visit
+from dawr.reliability.idempotency import Answer
+from dawr.stores.postgres import SERVER_SETTINGS
+from dawr.stores.session import all_statements
+from tests.stores.databases import Database, PostgresDatabase, SqliteDatabase
+from tests.stores.full_database import FILL
+
+Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+Access = tuple[str, str]
+"""A table or index, and the columns it is searched by."""
+
+GUARDED = {"tickets", "events", "lines", "visits", "idempotency", "heads", "venues"}
+
+READ_WHOLE = {
+    "create_migrations": "makes a table",
+    "applied_migrations": "a handful of rows, at the start",
+    "is_copy": "one row",
+    "mark_copy": "one row",
+    "settle": "one row",
+    "store_now": "no row",
+    "venue_slugs": "all the venues are what it is asked for",
+    "all_heads": "all the venues are what it is asked for, once after a restore",
+    "check_events": "looks at every row, when nobody is in a hurry",
+    "check_lines": "looks at every row, when nobody is in a hurry",
+}
+
+LINE = "venue_id queue_id day round"
+
+KEYS: dict[str, list[Access]] = {
+    "tickets_by_id": [("tickets_pkey", "venue_id ticket_id")],
+    "tickets_by_open_key": [
+        ("tickets_one_open_per_visitor", "venue_id open_key"),
+        ("tickets_waiting", f"{LINE} priority"),
+        ("tickets_waiting", f"{LINE} priority sequence"),
+    ],
+    "tickets_waiting": [("lines_pkey", "venue_id queue_id"), ("tickets_waiting", LINE)],
+    "tickets_ended": [("tickets_open", "venue_id queue_id day")],
+    "change_tickets": [("tickets_pkey", "venue_id ticket_id")],
+    "lines_by_key": [("lines_pkey", LINE)],
+    "lines_current": [("lines_pkey", "venue_id queue_id")],
+    "events_after": [("events_pkey", "venue_id version")],
+    "lock_heads": [("heads_pkey", "venue_id")],
+    "read_heads": [("heads_pkey", "venue_id")],
+    "save_heads": [("heads_pkey", "venue_id")],
+    "begin_epoch": [("heads_pkey", "venue_id")],
+    "venues_by_id": [("venues_pkey", "venue_id")],
+    "save_venues": [("venues_slug_key", "slug")],
+    "answers_by_key": [("idempotency_pkey", "scope principal key")],
+    "purge_answers": [("idempotency_by_expiry", "expires_at")],
+}
+
+INSERTS = {
+    "add_migration",
+    "add_venues",
+    "add_heads",
+    "add_tickets",
+    "add_visits",
+    "add_events",
+    "save_lines",
+    "keep_answers",
+}
+
+TABLES: dict[str, type[msgspec.Struct]] = {
+    "tickets": Ticket,
+    "lines": Line,
+    "visits": Visit,
+    "events": Event,
+    "idempotency": Answer,
+    "heads": Head,
+}
+
+
+def test_both_dialects_have_the_same_statements() -> None:
+    assert all_statements("sqlite").keys() == all_statements("postgres").keys()
+
+
+def test_every_statement_is_accounted_for_here() -> None:
+    assert all_statements("sqlite").keys() == KEYS.keys() | INSERTS | READ_WHOLE.keys()
+
+
+@pytest.mark.parametrize("table", TABLES)
+async def test_the_fields_are_the_columns_in_their_order(database: Database, store: object, table: str) -> None:
+    columns = {
+        "sqlite": f"SELECT name FROM pragma_table_info('{table}') ORDER BY cid",
+        "postgres": "SELECT column_name FROM information_schema.columns "
+        f"WHERE table_schema = 'public' AND table_name = '{table}' ORDER BY ordinal_position",
+    }
+
+    found = [name for (name,) in await database.rows(columns[database.dialect])]
+
+    assert found == list(TABLES[table].__struct_fields__)
+
+
+@pytest.fixture(params=["empty", "full", "full and analysed"])
+async def database_in_use(request: pytest.FixtureRequest, database: Database, store: object) -> Database:
+    if request.param != "empty":
+        for statement in FILL:
+            await database.rows(statement.replace("BYTES", {"sqlite": "BLOB", "postgres": "bytea"}[database.dialect]))
+    if request.param == "full and analysed":
+        await database.rows("ANALYZE")
+    return database
+
+
+async def test_every_statement_finds_its_rows_by_key(database_in_use: Database) -> None:
+    by_key: dict[str, list[Access]] = {**KEYS, **{name: [] for name in INSERTS}}
+
+    if isinstance(database_in_use, SqliteDatabase):
+        assert sqlite_plans(database_in_use.path) == by_key
+    if isinstance(database_in_use, PostgresDatabase):
+        assert await postgres_plans(database_in_use.url, "force_generic_plan") == by_key
+        assert await postgres_plans(database_in_use.url, "force_custom_plan") == by_key
+
+
+# SQLite says it in sentences: SEARCH t USING INDEX tickets_waiting (venue_id=? AND queue_id=?)
+
+SEARCH = re.compile(r"SEARCH (\w+) USING (?:COVERING )?(?:INDEX (\w+)|(?:INTEGER )?PRIMARY KEY) \((.*)\)")
+
+SQLITE_NAMES = {
+    "sqlite_autoindex_tickets_1": "tickets_pkey",
+    "sqlite_autoindex_idempotency_1": "idempotency_pkey",
+    "sqlite_autoindex_venues_2": "venues_slug_key",
+}
+
+
+def sqlite_plans(path: Path) -> dict[str, list[Access]]:
+    connection = apsw.Connection(str(path))
+    try:
+        return {
+            name: sqlite_accesses(connection, sql)
+            for name, sql in all_statements("sqlite").items()
+            if name not in READ_WHOLE
+        }
+    finally:
+        connection.close()
+
+
+def sqlite_accesses(connection: apsw.Connection, sql: str) -> list[Access]:
+    arguments = (None,) * max((int(number) for number in re.findall(r"\?(\d+)", sql)), default=0)
+    sentences = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", arguments)]
+    for sentence in sentences:
+        assert not sentence.startswith("SCAN"), f"reads all of something: {sentences}"
+        assert "TEMP B-TREE" not in sentence, f"sorts: {sentences}"
+    searches = [found.groups() for sentence in sentences if (found := SEARCH.fullmatch(sentence))]
+    return sorted(
+        (SQLITE_NAMES.get(index, index) if index else f"{table}_pkey", " ".join(re.findall(r"(\w+)[=<>]", columns)))
+        for table, index, columns in searches
+        if columns != "rowid=?"
+    )
+
+
+# PostgreSQL says it as a tree: Index Scan, its index, its condition
+
+
+async def postgres_plans(url: str, mode: str) -> dict[str, list[Access]]:
+    settings = {**SERVER_SETTINGS, "plan_cache_mode": mode}
+    connection: Connection = await asyncpg.connect(url, server_settings=settings, ssl=False)
+    try:
+        return {
+            name: [access async for access in postgres_accesses(connection, sql)]
+            for name, sql in all_statements("postgres").items()
+            if name not in READ_WHOLE
+        }
+    finally:
+        await connection.close()
+
+
+async def postgres_accesses(connection: Connection, sql: str) -> AsyncIterator[Access]:
+    await connection.execute(f"PREPARE it AS {sql}")
+    types = await connection.fetchval("SELECT parameter_types::text[] FROM pg_prepared_statements WHERE name = 'it'")
+    arguments = ", ".join(an_argument(kind) for kind in types)
+    (plan,) = msgspec.json.decode(
+        await connection.fetchval(f"EXPLAIN (FORMAT JSON) EXECUTE it{f'({arguments})' if arguments else ''}")
+    )
+    await connection.execute("DEALLOCATE it")
+    for access in sorted(tree_accesses(plan["Plan"])):
+        yield access
+
+
+def an_argument(kind: str) -> str:
+    """Three keys, as text, numbers or bytes."""
+    one = "'{1,2,3}'" if kind.endswith("[]") else "'1'"
+    return f"{one}::{kind}"
+
+
+def tree_accesses(node: dict[str, Any]) -> list[Access]:
+    kind, table = node["Node Type"], node.get("Relation Name")
+    assert not (kind == "Seq Scan" and table in GUARDED), f"reads all of {table}"
+    assert kind not in {"Hash Join", "Merge Join", "Materialize"}, f"reads all of something for a {kind}"
+    found = [access for part in node.get("Plans", ()) for access in tree_accesses(part)]
+    if "Index Name" in node:
+        columns = re.findall(r"\((\w+) (?:=|<|>|<=|>=) ", node.get("Index Cond", ""))
+        found.append((node["Index Name"], " ".join(columns)))
+    return found

@@ -1,0 +1,94 @@
+"""Visits: one for each ticket, found by a secret that is not kept."""
+
+import msgspec
+import pytest
+
+from dawr.domain.errors import QueueClosed
+from dawr.domain.venue import Venue
+from dawr.engine import Engine
+from dawr.operations.admin import ChangeQueue
+from dawr.operations.staff import Call, Finish
+from dawr.ports import Store, Unstorable
+from tests.builders import DrivenClock, a_venue, issue
+from tests.stores.databases import Database
+from tests.stores.doing import do_each, found, take
+
+COUNT = "SELECT count(*) FROM visits"
+
+
+async def test_every_ticket_begins_a_visit(
+    database: Database, engine: Engine, clock: DrivenClock, venue: Venue
+) -> None:
+    ticket = await take(engine, venue, visitor="Aisha")
+
+    assert await database.rows("SELECT * FROM visits") == [
+        (
+            venue.id,
+            ticket.visit_id,
+            f"secret-hash-of-{ticket.ticket_id}",
+            "Aisha",
+            "open",
+            clock.now,
+            None,
+            None,
+        )
+    ]
+
+
+async def test_a_visitor_who_asks_again_begins_no_second_visit(
+    database: Database, engine: Engine, venue: Venue
+) -> None:
+    await do_each(engine, venue, issue(visitor="Aisha"), issue(visitor="Aisha"))
+
+    assert await database.rows(COUNT) == [(1,)]
+
+
+async def test_a_visitor_who_comes_again_after_the_end_begins_another_visit(
+    database: Database, engine: Engine, venue: Venue
+) -> None:
+    first = await take(engine, venue, visitor="Aisha")
+    await do_each(engine, venue, Call(first.ticket_id), Finish(first.ticket_id))
+
+    second = await take(engine, venue, visitor="Aisha")
+
+    assert first.visit_id != second.visit_id
+    assert await database.rows(COUNT) == [(2,)]
+
+
+async def test_a_refused_visitor_leaves_no_visit(database: Database, engine: Engine, venue: Venue) -> None:
+    await engine.do(venue.id, ChangeQueue("lab", "close"))
+
+    with pytest.raises(QueueClosed):
+        await engine.do(venue.id, issue())
+
+    assert await database.rows(COUNT) == [(0,)]
+
+
+async def test_a_visitor_without_a_name_goes_by_the_visit(database: Database, engine: Engine, venue: Venue) -> None:
+    ticket = await take(engine, venue, visitor=None)
+
+    assert ticket.visitor == ticket.visit_id
+    assert await database.rows("SELECT visitor FROM visits") == [(ticket.visit_id,)]
+
+
+async def test_two_visits_of_a_venue_never_share_a_secret(database: Database, engine: Engine, venue: Venue) -> None:
+    first = issue()
+    await engine.do(venue.id, first)
+
+    with pytest.raises(Unstorable):
+        await engine.do(venue.id, msgspec.structs.replace(issue(), secret_hash=first.secret_hash))
+
+    assert await database.rows(COUNT) == [(1,)]
+    assert (await take(engine, venue)).number == 2
+
+
+async def test_two_venues_know_nothing_of_each_others_secrets(
+    database: Database, engine: Engine, store: Store, venue: Venue
+) -> None:
+    other = await found(store, a_venue())
+    same = issue()
+
+    places = [await engine.do(where.id, same) for where in (venue, other)]
+
+    assert [place.ticket.number for place in places] == [1, 1]
+    assert await database.rows(COUNT) == [(2,)]

@@ -1,0 +1,61 @@
+"""Is it alive, is it ready, how is it (MISSION A17)."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dawr import __version__
+from tests.running import Client, DawrServer, dawr, eventually, must_be_problem, venue_document
+from tests.servers import PostgresServer, server_directory
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[Client]:
+    with DawrServer(tmp_path, "demo", "--data", tmp_path / "data") as demo, Client(demo.url) as client:
+        yield client
+
+
+def test_a_server_that_can_store_is_live_ready_and_healthy(client: Client) -> None:
+    live, ready, status = (client.ask(path) for path in ("/health/live", "/health/ready", "/api/v1/health/status"))
+
+    assert (live.status, live.json) == (200, {"status": "live"})
+    assert (ready.status, ready.json) == (200, {"status": "ready"})
+    assert (status.status, status.json) == (200, {"success": True, "status": "HEALTHY", "version": __version__})
+    assert {answer.headers["cache-control"] for answer in (live, ready, status)} == {"no-store"}
+
+
+def test_a_server_whose_database_went_away_says_so_and_recovers_without_hands(tmp_path: Path) -> None:
+    with server_directory() as directory, PostgresServer(directory) as postgres:
+        url = postgres.create_database("dawr")
+        dawr("venue", "apply", "-", stdin=venue_document({"id": "lab"}), DAWR_DATABASE_URL=url)
+        with DawrServer(tmp_path, "serve", DAWR_DATABASE_URL=url) as server, Client(server.url) as client:
+            assert client.enter("lab", "Amna").json["number"] == 1
+            pid = server.pid
+
+            postgres.kill()
+
+            must_be_problem(client.ask("/health/ready"), 503, "store-away")
+            refused = client.enter("lab", "Basma", key="retried")
+            must_be_problem(refused, 503, "store-away")
+            assert (refused.json["retryable"], refused.headers["retry-after"]) == (True, "1")
+            must_be_problem(client.status("lab"), 503, "store-away")
+            must_be_problem(client.ask("/api/v1/health/status"), 503, "store-away")
+            assert client.ask("/health/live").status == 200
+
+            postgres.start()
+
+            eventually(lambda: client.ask("/health/ready").status == 200)
+            assert client.enter("lab", "Basma", key="retried").json["number"] == 2
+            assert client.ask("/api/v1/health/status").json["status"] == "HEALTHY"
+            assert (server.pid, server.is_running()) == (pid, True)
+
+
+def test_a_server_whose_database_is_not_set_up_names_the_venue_it_misses(tmp_path: Path) -> None:
+    with DawrServer(tmp_path, "serve", DAWR_DATA=tmp_path / "data") as server, Client(server.url) as client:
+        assert client.ask("/health/ready").status == 200
+        must_be_problem(client.enter("lab", "Amna"), 404, "unknown-venue")
+
+        dawr("venue", "apply", "-", stdin=venue_document({"id": "lab"}), DAWR_DATA=tmp_path / "data")
+
+        assert client.enter("lab", "Amna").json["number"] == 1

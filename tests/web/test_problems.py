@@ -1,0 +1,137 @@
+"""Every error has one status, one code and one shape, and a fault shows nothing of its inside."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+from structlog.testing import capture_logs
+
+from dawr.domain import errors
+from dawr.domain.errors import Refused
+from dawr.engine import Busy, Engine, Stopping
+from dawr.ports import ClockUntrusted, OutcomeUnknown, StoreAway, StoreFault, Unstorable
+from dawr.reliability.idempotency import KeyReused
+from dawr.settings import Settings
+from dawr.stores.sqlite import SqliteStore
+from dawr.web.app import App
+from dawr.web.problems import BadRequest, problem_of
+from dawr.web.server import Server, listen, url_of
+from tests.builders import DrivenClock, a_head, a_venue
+from tests.running import PROBLEM_FIELDS, Answer, Client, must_be_problem
+
+INSIDE = "password=hunter2"
+
+STATUSES: list[tuple[Exception, int, str, bool]] = [
+    (errors.UnknownVenue("nowhere"), 404, "unknown-venue", False),
+    (errors.UnknownQueue("nowhere"), 404, "unknown-queue", False),
+    (errors.UnknownDesk("nowhere"), 404, "unknown-desk", False),
+    (errors.UnknownTicket(), 404, "unknown-ticket", False),
+    (errors.TicketInWrongState("A001", "finished", "call"), 409, "ticket-in-wrong-state", False),
+    (errors.QueueInWrongState("lab", "open", "open"), 409, "queue-in-wrong-state", False),
+    (errors.LineEnded("A001", "call"), 409, "line-ended", False),
+    (errors.QueuePaused("lab"), 409, "queue-paused", False),
+    (errors.QueueClosed("lab"), 409, "queue-closed", False),
+    (errors.OutsideHours("lab", "2026-03-02 08:00"), 409, "outside-hours", False),
+    (errors.QueueFull("lab", 20, 10), 503, "queue-full", False),
+    (errors.InvalidValue("user", "It is empty."), 422, "invalid-value", False),
+    (KeyReused(), 422, "idempotency-key-reused", False),
+    (Busy(), 503, "busy", True),
+    (Stopping(), 503, "stopping", True),
+    (StoreAway(INSIDE), 503, "store-away", True),
+    (ClockUntrusted(), 503, "clock-untrusted", True),
+    (OutcomeUnknown(INSIDE), 503, "outcome-unknown", False),
+    (Unstorable(INSIDE), 422, "unstorable", False),
+    (BadRequest(418, "teapot", "I am one."), 418, "teapot", False),
+]
+
+
+@pytest.mark.parametrize(("error", "status", "code", "retryable"), STATUSES, ids=[code for _, _, code, _ in STATUSES])
+def test_every_error_is_answered_with_its_status_and_code(
+    error: Exception, status: int, code: str, *, retryable: bool
+) -> None:
+    problem = problem_of(error)
+
+    body = json.loads(problem.body())
+    assert (problem.status, body["status"], body["code"], body["retryable"]) == (status, status, code, retryable)
+    assert body["type"] == f"urn:dawr:problem:{code}"
+    assert body.keys() >= PROBLEM_FIELDS
+    assert body["title"].endswith(".")
+    assert INSIDE not in problem.body().decode()
+
+
+def test_no_error_was_forgotten() -> None:
+    listed = {type(error) for error, *_ in STATUSES}
+
+    for kind in (Refused, StoreFault, Busy):
+        assert set(leaves(kind)) <= listed, f"a leaf of {kind.__name__} is not in the table above"
+
+
+@pytest.mark.parametrize("error", [error for error, *_ in STATUSES if isinstance(error, Refused)])
+def test_a_refusal_says_what_the_client_may_need(error: Refused) -> None:
+    body = json.loads(problem_of(error).body())
+
+    assert body["detail"] == str(error)
+    assert body.items() >= error.facts.items() - {("state", error.facts.get("state"))}
+
+
+def test_an_unknown_outcome_is_retryable_only_under_a_key() -> None:
+    assert problem_of(OutcomeUnknown("lost"), keyed=True).retryable
+    assert not problem_of(OutcomeUnknown("lost"), keyed=False).retryable
+
+
+def test_what_nobody_foresaw_is_a_fault_of_ours_and_shows_nothing() -> None:
+    problem = problem_of(ZeroDivisionError(INSIDE))
+
+    assert (problem.status, problem.code, problem.retryable) == (500, "internal-error", False)
+    assert INSIDE not in problem.body().decode()
+    assert "ZeroDivision" not in problem.body().decode()
+
+
+class BrokenIds:
+    """A source of ids that has run dry."""
+
+    def token(self) -> NoReturn:
+        raise RuntimeError(INSIDE)
+
+    venue_code = epoch = token
+
+
+async def test_a_fault_in_a_handler_is_a_500_without_its_text_and_the_server_goes_on(
+    tmp_path: Path,
+) -> None:
+    clock, venue = DrivenClock(), a_venue()
+    store = SqliteStore(tmp_path / "dawr.sqlite", clock=clock)
+    await store.migrate()
+    await store.add_venue(venue, a_head(venue))
+    listener = listen("127.0.0.1", 0)
+    app = App(Engine(store, clock), BrokenIds(), Settings(clinic_venue=venue.slug))
+    server = Server(app, listener, ready=lambda _: None)
+    serving = asyncio.create_task(server.run_until_stopped())
+
+    with capture_logs() as logs:
+        failed, live = await asyncio.to_thread(enter_then_live, url_of(listener))
+    server.should_exit = True
+    await serving
+    await store.close()
+
+    must_be_problem(failed, 500, "internal-error")
+    assert INSIDE.encode() not in failed.body
+    assert [line["event"] for line in logs] == ["api.error"]
+    assert live.status == 200
+
+
+def enter_then_live(url: str) -> tuple[Answer, Answer]:
+    with Client(url) as client:
+        return client.enter("lab", "Amna"), client.ask("/health/live")
+
+
+def leaves(kind: type[Exception]) -> Iterator[type[Exception]]:
+    """The errors of ours that are raised: those that nothing derives from, and those with a code of their own."""
+    below = [below for below in kind.__subclasses__() if below.__module__.startswith("dawr.")]
+    if not below or kind in {Busy, StoreAway}:
+        yield kind
+    for each in below:
+        yield from leaves(each)
