@@ -210,9 +210,9 @@ class Lane:
             )
         except (StoreAway, OutcomeUnknown) as fault:
             log.warning("batch.failed", commands=len(batch), fault=type(fault).__name__, reason=str(fault))
-            _resolve(batch, [fault] * len(batch))
+            _resolve(batch, [type(fault)(*fault.args) for _ in batch])
             if self._stopping:
-                _resolve(self._commands, [fault] * len(self._commands))
+                _resolve(self._commands, [StoreAway(*fault.args) for _ in self._commands])
                 self._commands.clear()
         except Exception as fault:
             if len(batch) == 1:

@@ -47,10 +47,10 @@ def test_several_backups_under_load_are_all_consistent(embedded: Installation, t
     embedded.found()
     with embedded.serve() as server, under_load(server) as given:
         eventually(lambda: len(given) > 20)
-        for turn in range(5):
+        for turn in range(3):
             assert embedded.dawr("backup", tmp_path / f"backup{turn}").exit_code == 0
 
-    for turn in range(5):
+    for turn in range(3):
         restored(tmp_path / f"backup{turn}", tmp_path / f"copy{turn}")
         assert checked(tmp_path / f"copy{turn}").exit_code == 0
 

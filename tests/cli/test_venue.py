@@ -101,13 +101,15 @@ def test_a_running_server_refuses_a_document_with_the_same_sentence(embedded: In
         ({"id": "lab"}, "Close queue eye instead of removing it: its history stays."),
         ({"id": "Lab"}, "'Lab' is no queue code"),
     ]
-    for queue, sentence in refused:
-        with embedded.serve():
-            running = embedded.dawr("venue", "apply", "-", stdin=venue_document(queue))
-        stopped = embedded.dawr("venue", "apply", "-", stdin=venue_document(queue))
+    documents = [venue_document(queue) for queue, _ in refused]
 
-        assert running == stopped
-        assert (running.exit_code, sentence in running.complained) == (1, True)
+    with embedded.serve():
+        running = [embedded.dawr("venue", "apply", "-", stdin=document) for document in documents]
+    stopped = [embedded.dawr("venue", "apply", "-", stdin=document) for document in documents]
+
+    assert running == stopped
+    for done, (_, sentence) in zip(running, refused, strict=True):
+        assert (done.exit_code, sentence in done.complained) == (1, True)
 
 
 def test_a_queue_with_a_history_is_not_removed(installation: Installation) -> None:

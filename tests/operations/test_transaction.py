@@ -29,25 +29,15 @@ from tests.operations.clinic import (
     STORED,
     TODAY,
     YESTERDAY,
+    AheadOf,
     a_transaction,
     ahead_in,
     decided,
     everything,
     found,
     of,
+    state_of,
 )
-
-
-def state_of(tx: Transaction) -> dict[str, object]:
-    """Everything a transaction holds, copied deep enough to be compared later."""
-    state: dict[str, object] = {}
-    for name, value in vars(tx).items():
-        if name == "_waiting":
-            state[name] = {key: (list(line._tickets), line._up_to) for key, line in value.items()}
-        elif name != "_undo":
-            state[name] = value.copy() if isinstance(value, dict | list) else value
-    return state
-
 
 OPERATIONS: list[Operation[Any]] = [
     issue("lab", "new"),
@@ -399,10 +389,3 @@ def test_however_a_batch_goes_on_everybody_has_as_many_ahead_as_counting_gives(
     assert {ticket.ticket_id: ticket for ticket in STORED} | {
         ticket.ticket_id: ticket for ticket in tx.changes().new_tickets + tx.changes().changed_tickets
     } == known
-
-
-class AheadOf(Operation[int], frozen=True):
-    ticket: Ticket
-
-    def decide(self, tx: Transaction, now: int) -> int:  # noqa: ARG002 - an operation is asked like this
-        return tx.ahead_of(tx.ticket(self.ticket.ticket_id))

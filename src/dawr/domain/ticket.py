@@ -134,6 +134,8 @@ def open_key(queue_id: QueueId, visitor: str) -> str:
 
 
 LONGEST_VISITOR = 128
+JOINERS = {0x200C: None, 0x200D: None}
+"""Invisible, but part of how Persian names and some emoji are written."""
 
 
 def checked_visitor(visitor: str) -> str:
@@ -143,6 +145,6 @@ def checked_visitor(visitor: str) -> str:
         raise InvalidValue("visitor", "The visitor needs a name or a number: it is empty.")
     if len(trimmed) > LONGEST_VISITOR:
         raise InvalidValue("visitor", f"The visitor's name is longer than {LONGEST_VISITOR} characters.")
-    if not trimmed.isprintable():
+    if not trimmed.translate(JOINERS).isprintable():
         raise InvalidValue("visitor", "The visitor's name has characters that cannot be shown.")
     return trimmed

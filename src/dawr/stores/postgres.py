@@ -83,14 +83,7 @@ class PostgresStore:
 
     async def transact(self, venues: Iterable[VenueId], work: Callable[[Session], Awaitable[T]]) -> T:
         wanted = tuple(venues)
-        for attempt in range(1, TRIES + 1):
-            try:
-                return await self._run(lambda c: self._transact(c, wanted, work))
-            except REPEATED as error:
-                if attempt == TRIES:
-                    raise StoreAway(f"PostgreSQL: {error}") from error
-                await asyncio.sleep(random.uniform(0, 0.02 * attempt))  # noqa: S311 - only spreads the retries
-        raise AssertionError
+        return await self._run(lambda c: self._transact(c, wanted, work))
 
     async def read(self, venues: Iterable[VenueId], work: Callable[[Session], Awaitable[T]]) -> T:
         wanted = tuple(venues)
@@ -109,8 +102,9 @@ class PostgresStore:
         return int(status.removeprefix("DELETE "))
 
     async def ping(self) -> None:
+        asked_at = self._clock()
         store_now = await self._run(lambda c: c.fetchval(self._statements["store_now"]))
-        if not clock_is_trusted(self._clock(), store_now):
+        if not clock_is_trusted(store_now, asked_at, self._clock()):
             raise ClockUntrusted
 
     async def migrate(self) -> list[str]:
@@ -135,6 +129,18 @@ class PostgresStore:
     # On one connection
 
     async def _run(self, work: Callable[[Connection], Awaitable[T]], *, seconds: float = TRANSACTION_SECONDS) -> T:
+        """Once, or again from the start when it collided with another transaction."""
+        for attempt in range(1, TRIES):
+            try:
+                return await self._once(work, seconds)
+            except REPEATED:
+                await asyncio.sleep(random.uniform(0, 0.02 * attempt))  # noqa: S311 - only spreads the retries
+        try:
+            return await self._once(work, seconds)
+        except REPEATED as error:
+            raise StoreAway(f"PostgreSQL: {error}") from error
+
+    async def _once(self, work: Callable[[Connection], Awaitable[T]], seconds: float) -> T:
         try:
             return await self._with_connection(work, seconds)
         except UNSTORABLE as error:
@@ -174,7 +180,7 @@ class PostgresStore:
     ) -> T:
         gateway = PostgresGateway(connection, self._statements)
         await connection.execute("BEGIN")
-        session = await begin(gateway, self._cache, venues, lock=True, now=self._clock())
+        session = await begin(gateway, self._cache, venues, lock=True, clock=self._clock)
         result = await work(session)
         await _commit(connection)
         return result
@@ -184,7 +190,7 @@ class PostgresStore:
     ) -> T:
         gateway = PostgresGateway(connection, self._statements)
         await connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        session = await begin(gateway, self._cache, venues, lock=False, now=self._clock())
+        session = await begin(gateway, self._cache, venues, lock=False, clock=self._clock)
         result = await work(session)
         await connection.execute("COMMIT")
         return result

@@ -10,7 +10,7 @@ from dawr.domain.events import Event
 from dawr.domain.line import Line
 from dawr.domain.ticket import Ticket
 from dawr.domain.venue import Head, Venue, VenueId
-from dawr.ports import BULK_STEP, Changes, Rows, Wants
+from dawr.ports import BULK_STEP, Changes, Clock, Rows, Wants
 from dawr.reliability.idempotency import Answer, AnswerKey
 from dawr.reliability.statements import read_statements
 
@@ -111,26 +111,33 @@ class RowSession:
             await self._gateway.write(name, [msgspec.structs.astuple(struct) for struct in structs])
 
     async def _load_answers(self, wants: Mapping[VenueId, Wants], rows: dict[VenueId, Rows]) -> None:
-        asked = {key: venue_id for venue_id, w in wants.items() for key in w.answers}
+        asked: dict[AnswerKey, list[VenueId]] = {}
+        for venue_id, wanted in wants.items():
+            for key in wanted.answers:
+                asked.setdefault(key, []).append(venue_id)
         for row in await self._fetch("answers_by_key", list(asked)):
             answer = Answer(*row)
-            rows[asked[AnswerKey(answer.scope, answer.principal, answer.key)]].answers.append(answer)
+            for venue_id in asked[AnswerKey(answer.scope, answer.principal, answer.key)]:
+                rows[venue_id].answers.append(answer)
 
 
-async def begin(gateway: Gateway, cache: VenueCache, venues: Iterable[VenueId], *, lock: bool, now: int) -> RowSession:
+async def begin(
+    gateway: Gateway, cache: VenueCache, venues: Iterable[VenueId], *, lock: bool, clock: Clock
+) -> RowSession:
     """Lock or read the heads, then see how their venues are set up."""
+    asked_at = clock()
     found = await gateway.fetch("lock_heads" if lock else "read_heads", [(v,) for v in sorted(set(venues))])
     heads: dict[VenueId, Head] = {}
     trusted = True
     for *head, store_now in found:
         heads[head[0]] = Head(*head)
-        trusted = trusted and clock_is_trusted(now, store_now)
+        trusted = trusted and clock_is_trusted(store_now, asked_at, clock())
     return RowSession(gateway, heads, await cache.get(gateway, heads), clock_trusted=trusted)
 
 
-def clock_is_trusted(now: int, store_now: int | None) -> bool:
-    """A store on this machine has no clock of its own."""
-    return store_now is None or abs(store_now - now) <= MOST_SKEW_MS
+def clock_is_trusted(store_now: int | None, asked_at: int, answered_at: int) -> bool:
+    """The store's clock lies between the two moments, give or take two seconds; one on this machine has none."""
+    return store_now is None or asked_at - MOST_SKEW_MS <= store_now <= answered_at + MOST_SKEW_MS
 
 
 def all_statements(dialect: str) -> dict[str, str]:

@@ -84,7 +84,7 @@ class SqliteStore:
     def _transact(self, venues: tuple[VenueId, ...], work: Callable[[Session], Awaitable[T]]) -> T:
         gateway = self._begin_writing()
         try:
-            session = finish(begin(gateway, self._cache, venues, lock=True, now=self._clock()))
+            session = finish(begin(gateway, self._cache, venues, lock=True, clock=self._clock))
             result = finish(work(session))
         except BaseException:
             gateway.rollback()
@@ -147,7 +147,7 @@ class SqliteStore:
         gateway = SqliteGateway(self._connection(read_only=True), self._statements)
         gateway.run("BEGIN")
         try:
-            session = finish(begin(gateway, self._cache, venues, lock=False, now=self._clock()))
+            session = finish(begin(gateway, self._cache, venues, lock=False, clock=self._clock))
             return finish(work(session))
         finally:
             gateway.rollback()
