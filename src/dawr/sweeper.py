@@ -33,7 +33,7 @@ class Sweeper:
             try:
                 await self.look_around()
             except (StoreFault, Busy) as fault:
-                log.warning("sweep.failed", reason=str(fault))
+                log.warning("sweep.failed", reason=str(fault) or type(fault).__name__)
             await asyncio.sleep(LOOKS_EVERY_SECONDS)
 
     async def look_around(self) -> None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dawr.domain.day import Day
 from dawr.domain.errors import QueueFull
 from dawr.domain.line import COUNTED_STATES, Line
 from dawr.domain.ticket import OPEN_STATES, PRIORITIES, VERBS, State, Ticket, Verb
@@ -155,3 +156,23 @@ def test_the_counts_of_a_line_are_what_counting_its_tickets_would_give(walk: lis
     assert (line.last_number, line.calls, line.finished) == (len(tickets), len(waits), len(services))
     assert (line.waits_ms, line.services_ms) == (sum(waits), sum(services))
     assert line.people <= sum(ticket.state in OPEN_STATES for ticket in tickets)
+
+
+@pytest.mark.parametrize(
+    ("day", "round_number", "ended"),
+    [
+        ("2026-03-01", 3, {"waiting", "called", "serving", "held", "missed"}),
+        ("2026-03-02", 1, {"waiting", "held", "missed"}),
+        ("2026-03-02", 2, set()),
+    ],
+)
+def test_a_day_ends_everything_and_a_reset_only_who_was_not_called(
+    day: str, round_number: int, ended: set[State]
+) -> None:
+    line = a_line(day=Day("2026-03-02"), round=2)
+
+    ended_by_it = {
+        state for state in OPEN_STATES if line.has_ended(a_ticket(state=state, day=Day(day), round=round_number))
+    }
+
+    assert ended_by_it == ended

@@ -177,13 +177,23 @@ def test_two_visitors_or_queues_never_share_a_key() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "kept"), [("  12345 ", "12345"), ("نورة", "نورة"), ("李 雷", "李 雷"), ("x" * 128, "x" * 128)]
+    ("said", "kept"),
+    [
+        ("  12345 ", "12345"),
+        ("نورة", "نورة"),
+        ("李 雷", "李 雷"),
+        ("می\u200cخواهم", "می\u200cخواهم"),
+        ("x" * 128, "x" * 128),
+    ],
 )
 def test_a_visitor_is_called_as_they_said(said: str, kept: str) -> None:
     assert checked_visitor(said) == kept
 
 
-@pytest.mark.parametrize("said", ["", " \t\n", "x" * (LONGEST_VISITOR + 1), "a\x00b", "a\nb", "\ud800", "a\u202eb"])
+@pytest.mark.parametrize(
+    "said",
+    ["", " \t\n", "\u200d", "\u200c \u200d", "x" * (LONGEST_VISITOR + 1), "a\x00b", "a\nb", "\ud800", "a\u202eb"],
+)
 def test_a_name_that_cannot_be_shown_is_refused(said: str) -> None:
     with pytest.raises(InvalidValue) as refusal:
         checked_visitor(said)

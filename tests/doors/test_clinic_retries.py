@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from dawr.web.doors.clinic import idempotency_key
+from dawr.web.problems import BadRequest
 from tests.doors.here import Here
 from tests.running import Client, DawrServer, at_once, dawr, must_be_problem, venue_document
 
@@ -111,3 +113,10 @@ async def test_after_two_days_a_key_is_forgotten(here: Here) -> None:
 
     assert "idempotency-replayed" not in afterwards.headers
     assert afterwards.json["ticket"] != first.json["ticket"]
+
+
+def test_two_keys_on_one_request_are_refused() -> None:
+    scope = {"headers": [(b"idempotency-key", b"one"), (b"idempotency-key", b"two")]}
+
+    with pytest.raises(BadRequest, match="one idempotency key"):
+        idempotency_key(scope)

@@ -159,7 +159,11 @@ class Model:
         queue, visitor = operation.queue, operation.visitor or operation.visit_id
         key = self.current(queue)
         held = self._open(queue, visitor)
-        if held is not None and (held["queue_id"], held["day"], held["round"]) == key:
+        if (
+            held is not None
+            and held["day"] == key[1]
+            and (held["round"] == key[2] or held["state"] in {"called", "serving"})
+        ):
             return self._place(held, already=True)
         if self.queues[queue]["state"] == "closed":
             raise No("queue-closed")

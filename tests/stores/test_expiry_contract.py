@@ -161,3 +161,24 @@ async def one_ticket_in_each_state(engine: Engine, venue: Venue) -> Ticket:
     await do_each(engine, venue, Start(serving.ticket_id), Miss(missed.ticket_id), Finish(finished.ticket_id))
     await do_each(engine, venue, Hold(held.ticket_id), Leave(left.ticket_id))
     return waiting
+
+
+async def test_who_is_being_served_keeps_their_ticket_when_they_enter_again_after_a_reset(
+    engine: Engine, venue: Venue
+) -> None:
+    served = await take(engine, venue, visitor="Amna")
+    await do_each(engine, venue, Call(served.ticket_id), Start(served.ticket_id), Reset("lab"), SWEEP)
+
+    again = await engine.do(venue.id, issue("lab", "Amna"))
+
+    assert (again.ticket.ticket_id, again.ticket.state, again.already) == (served.ticket_id, "serving", True)
+
+
+async def test_who_waited_before_a_reset_gets_a_number_of_the_new_round(engine: Engine, venue: Venue) -> None:
+    waited = await take(engine, venue, visitor="Amna")
+    await do_each(engine, venue, Reset("lab"))
+
+    again = await engine.do(venue.id, issue("lab", "Amna"))
+
+    assert (again.ticket.round, again.ticket.number, again.already) == (2, 1, False)
+    assert again.ticket.ticket_id != waited.ticket_id

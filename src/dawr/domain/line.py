@@ -4,14 +4,17 @@ A number is given once: the line counts up, and never down. The counts are kept 
 every change, so nobody counts rows to say how many are ahead.
 """
 
+from typing import Final
+
 import msgspec
 
 from dawr.domain.day import Day
 from dawr.domain.errors import QueueFull
 from dawr.domain.queue import Queue, QueueId
-from dawr.domain.ticket import PRIORITIES, LineKey, Ticket
+from dawr.domain.ticket import PRIORITIES, LineKey, State, Ticket
 from dawr.domain.venue import VenueId
 
+ENDED_BY_A_RESET: Final[frozenset[State]] = frozenset({"waiting", "held", "missed"})
 COUNTED_STATES = ("called", "serving", "held", "missed", "finished")
 
 
@@ -78,6 +81,12 @@ class Line(msgspec.Struct, frozen=True):
             round=self.round + 1,
             used_before=self.used - given_back,
         )
+
+    def has_ended(self, ticket: Ticket) -> bool:
+        """Whether this line took the place of the ticket's. After a reset, whoever was called is still served."""
+        if ticket.line_key >= self.key:
+            return False
+        return ticket.day < self.day or ticket.state in ENDED_BY_A_RESET
 
     def counting(self, before: Ticket | None, after: Ticket) -> "Line":
         """The line after one of its tickets changed."""

@@ -3,15 +3,12 @@
 from typing import ClassVar
 
 from dawr.domain.queue import QueueId
-from dawr.domain.ticket import State, Verb
+from dawr.domain.ticket import Verb
 from dawr.domain.venue import Venue
 from dawr.operations.operation import Operation
 from dawr.operations.ticket import OneVerb
 from dawr.operations.transaction import Transaction
 from dawr.ports import Wants
-
-SWEPT_BY_A_RESET: frozenset[State] = frozenset({"waiting", "held", "missed"})
-"""Whoever was called before a reset is still served; at the day's end everything expires."""
 
 
 class Expire(OneVerb, frozen=True):
@@ -31,11 +28,7 @@ class ExpireEnded(Operation[int], frozen=True):
 
     def decide(self, tx: Transaction, now: int) -> int:
         line = tx.line(self.queue_id)
-        stale = [
-            ticket
-            for ticket in tx.ended_before(line.key)
-            if ticket.is_open and (ticket.day < line.day or ticket.state in SWEPT_BY_A_RESET)
-        ]
+        stale = [ticket for ticket in tx.ended_before(line.key) if ticket.is_open and line.has_ended(ticket)]
         for ticket in stale:
             tx.record("expire", ticket.after("expire", now), before=ticket)
         return len(stale)

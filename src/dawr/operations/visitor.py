@@ -33,7 +33,7 @@ class Issue(Operation[Place], frozen=True):
         queue, visitor = tx.venue.queue(self.queue), self._name()
         line = tx.line(queue.id)
         held = tx.open_ticket(open_key(queue.id, visitor))
-        if held is not None and held.line_key == line.key:
+        if held is not None and not line.has_ended(held):
             return place_of(tx, queue, held, ahead=tx.ahead_of(held), already=True)
         if not 0 <= self.priority < PRIORITIES:
             raise InvalidValue("priority", f"Priority is between 0 and {PRIORITIES - 1}.")

@@ -103,7 +103,7 @@ class PostgresStore:
 
     async def ping(self) -> None:
         asked_at = self._clock()
-        store_now = await self._run(lambda c: c.fetchval(self._statements["store_now"]))
+        store_now = await self._run(self._now_where_it_can_be_written)
         if not clock_is_trusted(store_now, asked_at, self._clock()):
             raise ClockUntrusted
 
@@ -201,6 +201,12 @@ class PostgresStore:
         await gateway.write("add_venues", [(venue.id, venue.slug, msgspec.json.encode(venue).decode())])
         await gateway.write("add_heads", [msgspec.structs.astuple(head)])
         await _commit(connection)
+
+    async def _now_where_it_can_be_written(self, connection: Connection) -> int:
+        await connection.execute("BEGIN READ WRITE")  # which a standby refuses
+        store_now: int = await connection.fetchval(self._statements["store_now"])
+        await connection.execute("ROLLBACK")
+        return store_now
 
     async def _migrate(self, connection: Connection) -> list[str]:
         sql = self._statements

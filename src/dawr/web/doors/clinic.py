@@ -15,7 +15,7 @@ from dawr.operations.visitor import Issue
 from dawr.ports import Ids
 from dawr.reliability.fingerprint import fingerprint
 from dawr.reliability.idempotency import ANONYMOUS, AnswerKey, Claim, Reply
-from dawr.web.http import header, query, read_json, send_json
+from dawr.web.http import query, read_json, send_json
 from dawr.web.problems import BadRequest
 
 STATUS_WORDS: Mapping[State, str] = {
@@ -130,9 +130,12 @@ class Status:
 
 def idempotency_key(scope: Scope) -> str | None:
     """The `Idempotency-Key` header, quoted as the standard has it or bare."""
-    key = header(scope, b"idempotency-key")
-    if key is None:
+    keys = [value.decode("latin-1") for name, value in scope["headers"] if name == b"idempotency-key"]
+    if not keys:
         return None
+    if len(keys) > 1:
+        raise BadRequest(400, "invalid-idempotency-key", "Give one idempotency key, not several.")
+    key: str = keys[0]
     if len(key) > 1 and key[0] == key[-1] == '"':
         key = key[1:-1]
     if not (0 < len(key) <= LONGEST_KEY and key.isascii() and key.isprintable() and " " not in key):
