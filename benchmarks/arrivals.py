@@ -64,13 +64,13 @@ def arrivals(venue: Venue, count: int) -> list[Arrival]:
 
 
 def _arrival(venue: Venue, visitor: str) -> Arrival:
-    secret = f"{venue.id}-{IDS.token()}"
+    secret = IDS.token()
     return Arrival(
         Issue(
             queue=QUEUE,
             visitor=visitor,
-            ticket_id=TicketId(f"{venue.id}-{IDS.token()}"),
-            visit_id=VisitId(f"{venue.id}-{IDS.token()}"),
+            ticket_id=TicketId(IDS.new(venue.id)),
+            visit_id=VisitId(IDS.new(venue.id)),
             secret_hash=sha256(secret.encode()).hexdigest(),
         ),
         Claim(

@@ -33,7 +33,7 @@ from tests.servers import PostgresServer, server_directory
 
 SQLITE_CALLERS = 256
 POSTGRES_CALLERS = 64
-LONG_LINE = 10_000
+LONG_LINE = 3_000
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -41,16 +41,14 @@ class Plan(msgspec.Struct, frozen=True):
 
     rounds: int
     seconds: float
-    batched: int
-    """Most tickets of one run in batches."""
-    single: int
-    """Most tickets of one run of single transactions."""
+    tickets: int
+    """So many people come to every side; one that is not done with them in time stops."""
     lines: tuple[int, ...]
     """Lengths of the lines that are called from."""
 
 
-FULL = Plan(rounds=5, seconds=1.5, batched=20_000, single=6_000, lines=(1_000, 100_000))
-QUICK = Plan(rounds=1, seconds=0.2, batched=4_000, single=1_000, lines=(1_000,))
+FULL = Plan(rounds=5, seconds=2.0, tickets=20_000, lines=(1_000, 100_000))
+QUICK = Plan(rounds=1, seconds=0.2, tickets=1_500, lines=(1_000,))
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -93,13 +91,12 @@ async def bench(plan: Plan, directory: Path) -> Result:
 
 async def _sqlite_figures(new: Databases, plan: Plan) -> list[Figure]:
     ours = f"SQLite, {SQLITE_CALLERS} callers: engine"
-    batched = Load(SQLITE_CALLERS, plan.seconds, plan.batched)
-    single = Load(SQLITE_CALLERS, plan.seconds, plan.single)
+    load = Load(SQLITE_CALLERS, plan.seconds, plan.tickets)
     runs = await take_turns(
         {
-            "  one transaction per ticket, by hand": partial(run_sqlite_one_by_one, new, single),
-            ours: partial(run_engine, new, batched),
-            "  one transaction per ticket, engine with batches of one": partial(run_engine, new, single, batch_limit=1),
+            "  one transaction per ticket, by hand": partial(run_sqlite_one_by_one, new, load),
+            ours: partial(run_engine, new, load),
+            "  one transaction per ticket, engine with batches of one": partial(run_engine, new, load, batch_limit=1),
         },
         rounds=plan.rounds,
     )
@@ -108,16 +105,15 @@ async def _sqlite_figures(new: Databases, plan: Plan) -> list[Figure]:
 
 async def _postgres_figures(new: Databases, plan: Plan) -> list[Figure]:
     ours = f"PostgreSQL, {POSTGRES_CALLERS} callers, one queue: engine"
-    batched = Load(POSTGRES_CALLERS, plan.seconds, plan.batched)
-    single = Load(POSTGRES_CALLERS, plan.seconds, plan.single)
+    load = Load(POSTGRES_CALLERS, plan.seconds, plan.tickets)
     by_hand = {
         f"  one transaction per ticket, by hand, {_count(connections, 'connection')}": partial(
-            run_postgres_one_by_one, new, single, connections=connections
+            run_postgres_one_by_one, new, load, connections=connections
         )
         for connections in (1, 8, 16)
     }
-    runs = await take_turns({**by_hand, ours: partial(run_engine, new, batched)}, rounds=plan.rounds)
-    together = [await run_two_processes(new, batched) for _ in range(min(3, plan.rounds))]
+    runs = await take_turns({**by_hand, ours: partial(run_engine, new, load)}, rounds=plan.rounds)
+    together = [await run_two_processes(new, load) for _ in range(min(3, plan.rounds))]
     return [*judged(runs, ours), figure("  engine in two processes", together)]
 
 

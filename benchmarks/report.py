@@ -35,7 +35,7 @@ def figure(what: str, runs: Sequence[Run]) -> Figure:
 
 
 def judged(runs: Runs, ours: str) -> list[Figure]:
-    """Ours against the best of all others; each other one is shown with how many times it ours is."""
+    """The bar is against the best of the others. Beside each other one stands our ratio to it."""
     others = [name for name in runs if name != ours]
     best = ratio(runs[ours], runs[best_of(runs, others)])
     mine = figure(ours, runs[ours])

@@ -127,7 +127,7 @@ async def _print_steps(directory: Path) -> None:
 
 
 async def _median_steps(new: Databases, callers: int) -> Seconds:
-    rounds = [await measure_steps(new, Load(callers, seconds=2.0, most=80_000)) for _ in range(ROUNDS)]
+    rounds = [await measure_steps(new, Load(callers, seconds=2.0, most=20_000)) for _ in range(ROUNDS)]
     return {step: 1e6 * statistics.median(taken[step] for taken in rounds) for step in STEPS}
 
 

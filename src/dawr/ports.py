@@ -127,7 +127,10 @@ class Clock(Protocol):
 
 class Ids(Protocol):
     def token(self) -> str:
-        """128 random bits as text that fits a URL."""
+        """A secret: 128 random bits as text that fits a URL."""
+
+    def new(self, venue_id: VenueId) -> str:
+        """An id that nobody can guess and no other thing has. It begins with its venue, then with the time."""
 
     def venue_code(self) -> str:
         """A short code for a new venue."""

@@ -84,8 +84,8 @@ class SampleLife:
         return Issue(
             queue=queue_id,
             visitor=None,
-            ticket_id=TicketId(f"{venue_id}-{self._ids.token()}"),
-            visit_id=VisitId(f"{venue_id}-{self._ids.token()}"),
+            ticket_id=TicketId(self._ids.new(venue_id)),
+            visit_id=VisitId(self._ids.new(venue_id)),
             secret_hash=self._ids.token(),
         )
 

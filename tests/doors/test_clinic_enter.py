@@ -44,7 +44,7 @@ def test_the_first_visitor_gets_number_one_and_a_secret_link(client: Client, que
     assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
     entered = answer.json
     link = entered.pop("ticket")
-    assert re.fullmatch(r"/t/[a-z0-9]{6}-[A-Za-z0-9_-]{22}", link)
+    assert re.fullmatch(r"/t/[a-z0-9]{6}-[A-Za-z0-9_~]{32}\.[A-Za-z0-9_-]{22}", link)
     assert entered == {
         "success": True,
         "number": 1,

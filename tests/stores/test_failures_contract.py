@@ -188,7 +188,7 @@ async def test_a_row_that_breaks_a_constraint_fails_alone(engine: Engine, venue:
 
     outcomes = await together(
         engine.do(venue.id, issue()),
-        engine.do(venue.id, msgspec.structs.replace(issue(), secret_hash=taken.secret_hash)),
+        engine.do(venue.id, msgspec.structs.replace(issue("lab", "Basma"), visit_id=taken.visit_id)),
         engine.do(venue.id, issue()),
         engine.do(venue.id, msgspec.structs.replace(issue(), ticket_id=taken.ticket_id)),
         engine.do(venue.id, issue()),

@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 
 from dawr.domain import errors
 from dawr.domain.errors import Refused
+from dawr.domain.venue import VenueId
 from dawr.engine import Busy, Engine, Stopping
 from dawr.ports import ClockUntrusted, OutcomeUnknown, StoreAway, StoreFault, Unstorable
 from dawr.reliability.idempotency import KeyReused
@@ -97,6 +98,9 @@ class BrokenIds:
         raise RuntimeError(INSIDE)
 
     venue_code = epoch = token
+
+    def new(self, _: VenueId) -> str:
+        raise RuntimeError(INSIDE)
 
 
 async def test_a_fault_in_a_handler_is_a_500_without_its_text_and_the_server_goes_on(

@@ -14,7 +14,7 @@ class Visit(msgspec.Struct, frozen=True):
     venue_id: VenueId
     visit_id: VisitId
     secret_hash: str
-    """SHA-256 of the secret in the visitor's link; the secret itself is not kept."""
+    """SHA-256 of the secret in the visitor's link; the secret itself is not kept. The link names the visit too."""
     visitor: str
     state: Literal["open", "finished", "left"]
     started_at: int

@@ -79,18 +79,18 @@ class Enter:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         given = await read_json(scope, receive, self._decoder)
         venue_id = await self._engine.find_venue(self._venue)
-        secret = f"{venue_id}-{self._ids.token()}"
+        secret, visit_id = self._ids.token(), self._ids.new(venue_id)
         issue = Issue(
             queue=given.clinic,
             visitor=given.user,
-            ticket_id=TicketId(f"{venue_id}-{self._ids.token()}"),
-            visit_id=VisitId(f"{venue_id}-{self._ids.token()}"),
+            ticket_id=TicketId(self._ids.new(venue_id)),
+            visit_id=VisitId(visit_id),
             secret_hash=sha256(secret.encode()).hexdigest(),
         )
         reply = await self._engine.answer(
             venue_id,
             issue,
-            lambda place: _entered(place, secret),
+            lambda place: _entered(place, link=f"/t/{visit_id}.{secret}"),
             claim=self._claim(scope, venue_id, given),
             origin=Origin(actor="visitor"),
         )
@@ -143,7 +143,7 @@ def idempotency_key(scope: Scope) -> str | None:
     return key
 
 
-def _entered(place: Place, secret: str) -> Reply:
+def _entered(place: Place, *, link: str) -> Reply:
     """The secret link goes out with the number it was made for, and never again: a user's name can be guessed."""
     ticket = place.ticket
     entered = Entered(
@@ -156,7 +156,7 @@ def _entered(place: Place, secret: str) -> Reply:
         position=place.ahead + 1 if ticket.state == "waiting" else 0,
         estimated_wait_minutes=place.wait_minutes,
         display_number=ticket.label,
-        ticket=None if place.already else f"/t/{secret}",
+        ticket=None if place.already else link,
         message="already in queue" if place.already else None,
         reserve_mode=place.reserve_mode,
     )

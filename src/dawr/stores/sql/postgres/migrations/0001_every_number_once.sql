@@ -55,7 +55,6 @@ CREATE TABLE visits (
     left_at bigint,
     PRIMARY KEY (venue_id, visit_id)
 );
-CREATE UNIQUE INDEX visits_by_secret ON visits (venue_id, secret_hash);
 
 CREATE TABLE tickets (
     venue_id text COLLATE "C" NOT NULL,

@@ -52,8 +52,7 @@ CREATE TABLE visits (
     finished_at INTEGER,
     left_at INTEGER,
     PRIMARY KEY (venue_id, visit_id)
-) STRICT;
-CREATE UNIQUE INDEX visits_by_secret ON visits (venue_id, secret_hash);
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE tickets (
     venue_id TEXT NOT NULL,
