@@ -28,6 +28,8 @@ class Wants(msgspec.Struct):
 
     tickets: set[TicketId] = msgspec.field(default_factory=set)
     open_keys: set[str] = msgspec.field(default_factory=set)
+    ahead: set[TicketId] = msgspec.field(default_factory=set)
+    """How many people are called before each: counted in the line, so wanted only when somebody will be told."""
     lines: set[LineKey] = msgspec.field(default_factory=set)
     current_lines: set[QueueId] = msgspec.field(default_factory=set)
     waiting: set[QueueId] = msgspec.field(default_factory=set)
@@ -41,8 +43,8 @@ class Rows(msgspec.Struct):
     """What a store found."""
 
     tickets: list[Ticket] = msgspec.field(default_factory=list)
-    open: list[tuple[Ticket, int]] = msgspec.field(default_factory=list)
-    """Each with the number of people who are called before it."""
+    open: list[Ticket] = msgspec.field(default_factory=list)
+    ahead: list[tuple[TicketId, int]] = msgspec.field(default_factory=list)
     lines: list[Line] = msgspec.field(default_factory=list)
     current_lines: list[Line] = msgspec.field(default_factory=list)
     waiting: list[Ticket] = msgspec.field(default_factory=list)

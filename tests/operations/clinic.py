@@ -70,7 +70,8 @@ def found(wants: Wants, *, depth: int, stored: tuple[Ticket, ...] = STORED) -> R
     newest = {line.queue_id: line for line in sorted(lines, key=lambda line: (line.day, line.round))}
     rows = Rows(
         tickets=[ticket for ticket in stored if ticket.ticket_id in wants.tickets],
-        open=[(ticket, ahead_in(stored, ticket)) for ticket in stored if ticket.open_key in wants.open_keys],
+        open=[ticket for ticket in stored if ticket.open_key in wants.open_keys],
+        ahead=[(ticket.ticket_id, ahead_in(stored, ticket)) for ticket in stored if ticket.ticket_id in wants.ahead],
         lines=[line for line in lines if line.key in wants.lines],
         current_lines=[newest[queue] for queue in sorted(wants.current_lines | wants.waiting) if queue in newest],
     )
@@ -98,6 +99,7 @@ def everything(stored: tuple[Ticket, ...] = STORED) -> Wants:
     return Wants(
         tickets={ticket.ticket_id for ticket in stored},
         open_keys={ticket.open_key for ticket in stored if ticket.open_key} | {"lab:new", "xray:new"},
+        ahead={ticket.ticket_id for ticket in stored},
         lines={line.key for line in lines_of(stored)},
         waiting={LAB, XRAY},
         ended={CURRENT},

@@ -141,10 +141,11 @@ JOINERS = {0x200C: None, 0x200D: None}
 def checked_visitor(visitor: str) -> str:
     """The visitor's name for themselves, or a sentence about what is wrong with it."""
     trimmed = visitor.strip()
-    if not trimmed.translate(JOINERS).strip():
+    visible = trimmed if trimmed.isprintable() else trimmed.translate(JOINERS)
+    if not visible.strip():
         raise InvalidValue("visitor", "The visitor needs a name or a number: it is empty.")
     if len(trimmed) > LONGEST_VISITOR:
         raise InvalidValue("visitor", f"The visitor's name is longer than {LONGEST_VISITOR} characters.")
-    if not trimmed.translate(JOINERS).isprintable():
+    if not visible.isprintable():
         raise InvalidValue("visitor", "The visitor's name has characters that cannot be shown.")
     return trimmed

@@ -115,7 +115,7 @@ class Transaction:
         if stored is None or stored.place != ticket.place:
             return self._ahead_of_new_place(ticket)
         if ticket.ticket_id not in self._stored_ahead:
-            raise NotLoaded(Wants(open_keys={ticket.open_key}))
+            raise NotLoaded(Wants(ahead={ticket.ticket_id}))
         return self._stored_ahead[ticket.ticket_id] + self._came_ahead_of(ticket)
 
     def ended_before(self, key: LineKey) -> list[Ticket]:
@@ -191,11 +191,12 @@ class Transaction:
         """Take in what a load brought; what was changed here meanwhile stays as it is."""
         for ticket in rows.tickets + rows.ended + rows.waiting:
             self._take_ticket(ticket)
-        for ticket, ahead in rows.open:
+        for ticket in rows.open:
             self._take_ticket(ticket)
-            self._stored_ahead.setdefault(ticket.ticket_id, ahead)
             if ticket.open_key is not None:
                 self._by_open_key.setdefault(ticket.open_key, ticket.ticket_id)
+        for ticket_id, ahead in rows.ahead:
+            self._stored_ahead.setdefault(ticket_id, ahead)
         for line in rows.lines + rows.current_lines:
             self._stored_lines.setdefault(line.key, line)
             self._lines.setdefault(line.key, line)

@@ -72,8 +72,9 @@ class RowSession:
         for row in await self._fetch("tickets_by_id", [(v, t) for v, w in wants.items() for t in w.tickets]):
             rows[row[0]].tickets.append(Ticket(*row))
         for row in await self._fetch("tickets_by_open_key", [(v, k) for v, w in wants.items() for k in w.open_keys]):
-            *ticket, ahead = row
-            rows[row[0]].open.append((Ticket(*ticket), ahead))
+            rows[row[0]].open.append(Ticket(*row))
+        for row in await self._fetch("people_ahead", [(v, t) for v, w in wants.items() for t in w.ahead]):
+            rows[row[0]].ahead.append((row[1], row[2]))
         for row in await self._fetch("lines_by_key", [(v, *k) for v, w in wants.items() for k in w.lines]):
             rows[row[0]].lines.append(_line(row))
         for row in await self._fetch(

@@ -13,13 +13,10 @@ CROSS JOIN LATERAL (
     LIMIT 1
 ) AS t;
 
--- name: tickets_by_open_key
--- Each with the number of people who are called before it.
+-- name: people_ahead
+-- How many people are called before each ticket. Their entries in the index are counted.
 SELECT
-    t.venue_id, t.ticket_id, t.queue_id, t.day, t.round, t.number, t.label, t.priority, t.sequence,
-    t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
-    t.called_at, t.recalled_at, t.started_at, t.finished_at, t.missed_at, t.rejoined_at, t.held_at,
-    t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous,
+    t.venue_id, t.ticket_id,
     (
         SELECT count(*) FROM tickets AS a
         WHERE a.venue_id = t.venue_id AND a.queue_id = t.queue_id AND a.day = t.day AND a.round = t.round
@@ -29,6 +26,19 @@ SELECT
         WHERE a.venue_id = t.venue_id AND a.queue_id = t.queue_id AND a.day = t.day AND a.round = t.round
             AND a.state = 'waiting' AND a.priority = t.priority AND a.sequence < t.sequence
     )
+FROM unnest($1::text[], $2::text[]) AS k (venue_id, ticket_id)
+CROSS JOIN LATERAL (
+    SELECT * FROM tickets AS s
+    WHERE s.venue_id = k.venue_id AND s.ticket_id = k.ticket_id
+    LIMIT 1
+) AS t;
+
+-- name: tickets_by_open_key
+SELECT
+    t.venue_id, t.ticket_id, t.queue_id, t.day, t.round, t.number, t.label, t.priority, t.sequence,
+    t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
+    t.called_at, t.recalled_at, t.started_at, t.finished_at, t.missed_at, t.rejoined_at, t.held_at,
+    t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous
 FROM unnest($1::text[], $2::text[]) AS k (venue_id, open_key)
 CROSS JOIN LATERAL (
     SELECT * FROM tickets AS s

@@ -9,13 +9,10 @@ SELECT
 FROM tickets
 WHERE venue_id = ?1 AND ticket_id = ?2;
 
--- name: tickets_by_open_key
--- Each with the number of people who are called before it.
+-- name: people_ahead
+-- How many people are called before each ticket. Their entries in the index are counted.
 SELECT
-    t.venue_id, t.ticket_id, t.queue_id, t.day, t.round, t.number, t.label, t.priority, t.sequence,
-    t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
-    t.called_at, t.recalled_at, t.started_at, t.finished_at, t.missed_at, t.rejoined_at, t.held_at,
-    t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous,
+    t.venue_id, t.ticket_id,
     (
         SELECT count(*) FROM tickets AS a
         WHERE a.venue_id = t.venue_id AND a.queue_id = t.queue_id AND a.day = t.day AND a.round = t.round
@@ -25,6 +22,15 @@ SELECT
         WHERE a.venue_id = t.venue_id AND a.queue_id = t.queue_id AND a.day = t.day AND a.round = t.round
             AND a.state = 'waiting' AND a.priority = t.priority AND a.sequence < t.sequence
     )
+FROM tickets AS t
+WHERE t.venue_id = ?1 AND t.ticket_id = ?2;
+
+-- name: tickets_by_open_key
+SELECT
+    t.venue_id, t.ticket_id, t.queue_id, t.day, t.round, t.number, t.label, t.priority, t.sequence,
+    t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
+    t.called_at, t.recalled_at, t.started_at, t.finished_at, t.missed_at, t.rejoined_at, t.held_at,
+    t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous
 FROM tickets AS t
 WHERE t.venue_id = ?1 AND t.open_key = ?2;
 

@@ -4,7 +4,7 @@ CREATE TABLE idempotency (
     principal TEXT NOT NULL,
     key TEXT NOT NULL,
     fingerprint TEXT NOT NULL,
-    state TEXT NOT NULL CHECK (state IN ('started', 'completed', 'failed')),
+    state TEXT NOT NULL CHECK (state = 'started' OR state = 'completed' OR state = 'failed'),
     lease_until INTEGER,
     fence INTEGER NOT NULL,
     status INTEGER NOT NULL,

@@ -1,5 +1,6 @@
 -- Venues, and the numbers they give: each once, by constraint and not by hope.
 -- Times are milliseconds since 1970 UTC, days are ISO dates, documents are JSON.
+-- Constraints say OR where IN would do: SQLite builds the list of an IN anew for every row that it checks.
 
 CREATE TABLE installation (
     only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
@@ -47,7 +48,7 @@ CREATE TABLE visits (
     visit_id TEXT NOT NULL,
     secret_hash TEXT NOT NULL,
     visitor TEXT NOT NULL,
-    state TEXT NOT NULL CHECK (state IN ('open', 'finished', 'left')),
+    state TEXT NOT NULL CHECK (state = 'open' OR state = 'finished' OR state = 'left'),
     started_at INTEGER NOT NULL,
     finished_at INTEGER,
     left_at INTEGER,
@@ -65,7 +66,8 @@ CREATE TABLE tickets (
     priority INTEGER NOT NULL,
     sequence INTEGER NOT NULL,
     state TEXT NOT NULL CHECK (
-        state IN ('waiting', 'called', 'serving', 'held', 'missed', 'finished', 'left', 'expired')
+        state = 'waiting' OR state = 'called' OR state = 'serving' OR state = 'held' OR state = 'missed'
+        OR state = 'finished' OR state = 'left' OR state = 'expired'
     ),
     visitor TEXT NOT NULL,
     open_key TEXT,
@@ -87,7 +89,7 @@ CREATE TABLE tickets (
     from_ticket_id TEXT,
     previous TEXT,
     PRIMARY KEY (venue_id, ticket_id),
-    CHECK ((open_key IS NULL) = (state IN ('finished', 'left', 'expired')))
+    CHECK ((open_key IS NULL) = (state = 'finished' OR state = 'left' OR state = 'expired'))
 ) STRICT;
 CREATE UNIQUE INDEX tickets_each_number_once ON tickets (venue_id, queue_id, day, round, number);
 -- Said in a way that only `tickets_ended` says it: no other statement may take this index for its own and read
