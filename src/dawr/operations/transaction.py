@@ -136,8 +136,8 @@ class Transaction:
     def next_version(self) -> int:
         return self._head.version + len(self._events) + 1
 
-    def record(self, verb: Verb, after: Ticket, *, before: Ticket | None = None) -> Ticket:
-        """Let a ticket change, with everything that must change with it."""
+    def record(self, verb: Verb, after: Ticket, *, before: Ticket | None = None, line: Line | None = None) -> Ticket:
+        """Let a ticket change, with everything that must change with it. `line` is its line, if it changed already."""
         after = msgspec.structs.replace(after, version=self.next_version)
         self._set(self._tickets, after.ticket_id, after)
         if after.open_key is not None:
@@ -145,7 +145,7 @@ class Transaction:
         elif before is not None and before.open_key is not None:
             self._set(self._by_open_key, before.open_key, None)
         key = after.line_key
-        self.put_line(self.line_at(key).counting(before, after))
+        self.put_line((line or self.line_at(key)).counting(before, after))
         self._move_in_waiting(key, before, after)
         self._happened(VERBS[verb].event, after.queue_id, after.ticket_id, ticket_data(before, after))
         return after

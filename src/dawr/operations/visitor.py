@@ -44,7 +44,6 @@ class Issue(Operation[Place], frozen=True):
 
     def _issue(self, tx: Transaction, queue: Queue, visitor: str, now: int) -> Place:
         line = tx.line(queue.id).with_next_number(queue)
-        tx.put_line(line)
         tx.add_visit(Visit(tx.venue.id, self.visit_id, self.secret_hash, visitor, "open", now))
         ticket = Ticket(
             venue_id=tx.venue.id,
@@ -62,7 +61,8 @@ class Issue(Operation[Place], frozen=True):
             visit_id=self.visit_id,
             issued_at=now,
         )
-        return place_of(tx, queue, tx.record("issue", ticket), ahead=line.ahead_of_newcomer(self.priority))
+        ahead = line.ahead_of_newcomer(self.priority)
+        return place_of(tx, queue, tx.record("issue", ticket, line=line), ahead=ahead)
 
     def _name(self) -> str:
         return self.visit_id if self.visitor is None else checked_visitor(self.visitor)
