@@ -17,6 +17,7 @@ MOST_NEWCOMERS = 10_000
 
 class LineRuns(msgspec.Struct, frozen=True):
     replays: Run
+    returns: Run
     newcomers: Run
     calls: Run
 
@@ -29,6 +30,7 @@ async def run_line(new: Databases, *, people: int, seconds: float, callers: int)
         engine = Engine(database.store, now)
         runs = LineRuns(
             replays=await _ask_again(database, engine, came, Load(callers, seconds, people)),
+            returns=await _come_back(database, engine, came, Load(callers, seconds, people)),
             newcomers=await measure(
                 arrivals(database.venue, MOST_NEWCOMERS),
                 issuing(engine, database.venue),
@@ -57,6 +59,16 @@ async def _ask_again(database: Database, engine: Engine, came: list[Arrival], lo
             raise WrongResult("a second request with the same key was given another number")
 
     return await measure(came, again, load)
+
+
+async def _come_back(database: Database, engine: Engine, came: list[Arrival], load: Load) -> Run:
+    """Without a key: each is told the number they have, and how many are ahead."""
+
+    async def back(arrival: Arrival) -> None:
+        if not (await engine.do(database.venue.id, arrival.issue)).already:
+            raise WrongResult("somebody who was in the line was given another number")
+
+    return await measure(came, back, load)
 
 
 async def _call(database: Database, engine: Engine, load: Load) -> Run:

@@ -126,6 +126,7 @@ async def _line_figures(name: str, new: Databases, plan: Plan, *, callers: int) 
             figure(f"{name}, a line of {people:,}: {DESKS} desks call", [run.calls for run in runs]),
             figure(f"  {callers} newcomers at once", [run.newcomers for run in runs]),
             figure(f"  {callers} who are in it ask again with their key", [run.replays for run in runs]),
+            figure(f"  {callers} who are in it ask again without a key", [run.returns for run in runs]),
         ]
     return figures
 

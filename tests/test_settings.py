@@ -23,7 +23,7 @@ def test_the_environment_sets_and_the_command_line_overrules() -> None:
         ("port", 0, 65535),
         ("workers", 1, 64),
         ("lanes", 1, 64),
-        ("batch_limit", 1, 5000),
+        ("batch_limit", 1, 1000),
         ("most_waiting", 1, 1_000_000),
         ("answers_kept_hours", 24, 720),
     ],

@@ -15,16 +15,18 @@ from pathlib import Path
 import msgspec
 import structlog
 
+from dawr.control import QueueChange
 from dawr.domain.day import Day
+from dawr.domain.events import Origin
 from dawr.domain.venue import Head, Venue, VenueId, checked
 from dawr.engine import Engine
-from dawr.operations.admin import SetUp
+from dawr.operations.admin import ChangeQueue, SetUp
 from dawr.ports import Store
 from dawr.settings import Settings, SettingUnfit
 from dawr.stores.data_directory import DataDirectory, DataDirectoryUnfit, make_private
 from dawr.stores.postgres import PostgresStore
 from dawr.stores.sqlite import SqliteStore
-from dawr.sweeper import Sweeper
+from dawr.sweeper import Sweeper, reset
 
 
 class Dawr(msgspec.Struct, frozen=True):
@@ -45,6 +47,17 @@ class Dawr(msgspec.Struct, frozen=True):
         today = new.day_at(now(), reached=Day(""))
         await self.store.add_venue(new, Head(new.id, self.ids.epoch(), today, version=0, config_version=0))
         return new.id
+
+    async def change_queue(self, change: QueueChange) -> str:
+        """What a tool asks for, done, and said in a sentence."""
+        venue_id = await self.engine.find_venue(change.venue)
+        if change.verb == "reset":
+            queue_id, day, number = await reset(self.engine, venue_id, change.queue)
+            return f"Queue {queue_id} begins round {number} of {day} at number 1."
+        queue = await self.engine.do(
+            venue_id, ChangeQueue(change.queue, change.verb), origin=Origin(actor="command line")
+        )
+        return f"Queue {queue.id} is {queue.state}."
 
 
 @asynccontextmanager
@@ -184,3 +197,12 @@ def configure_logs(settings: Settings) -> None:
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.WriteLoggerFactory(sys.stderr),
     )
+    logging.basicConfig(level=max(level, logging.WARNING), handlers=[_IntoOurLog()], force=True)
+
+
+class _IntoOurLog(logging.Handler):
+    """What libraries say becomes one line like every other."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        log = structlog.get_logger(record.name)
+        log.log(record.levelno, "library", said=record.getMessage(), exc_info=record.exc_info or None)

@@ -11,10 +11,12 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
 from dawr.domain.errors import Refused
+from dawr.domain.queue import QueueVerb
 from dawr.engine import Busy
 from dawr.ports import StoreFault
 
@@ -35,6 +37,14 @@ class Response(msgspec.Struct):
     problem: str | None = None
 
 
+class QueueChange(msgspec.Struct, frozen=True):
+    """What `dawr queue` asks for."""
+
+    venue: str
+    queue: str
+    verb: QueueVerb | Literal["reset"]
+
+
 class ControlFailed(Exception):
     """The server did not do it; the sentence says why."""
 
@@ -47,8 +57,8 @@ async def listening(path: Path, handlers: Mapping[str, Handler]) -> AsyncIterato
         try:
             writer.write(msgspec.json.encode(await _respond(await reader.readline(), handlers)) + b"\n")
             await writer.drain()
-        except (OSError, ValueError):
-            pass
+        except (OSError, ValueError, asyncio.CancelledError):
+            pass  # the tool went away, or we stop: nobody is left to answer
         finally:
             writer.close()
 

@@ -19,7 +19,7 @@ from dawr.domain.events import NOBODY, Event, Origin
 from dawr.domain.venue import Venue, VenueId
 from dawr.operations.operation import Operation, View
 from dawr.operations.transaction import NotLoaded, Transaction
-from dawr.ports import Clock, OutcomeUnknown, Session, Store, StoreAway, Wants
+from dawr.ports import Clock, OutcomeUnknown, Session, Store, StoreAway, StoreFault, Wants
 from dawr.reliability.idempotency import Claim, KeyReused, Reply
 
 R = TypeVar("R")
@@ -28,6 +28,7 @@ S = TypeVar("S")
 log = structlog.get_logger("dawr.engine")
 
 MOST_LOADS = 1000
+PATIENCE_SECONDS = 5.0
 ASKED_TOO_OFTEN = f"one command asked for missing rows {MOST_LOADS} times"
 
 
@@ -62,7 +63,8 @@ class Engine:
 
     async def do(self, venue_id: VenueId, operation: Operation[R], *, origin: Origin = NOBODY) -> R:
         """Have an operation decided and stored; what came of it, or the refusal raised."""
-        command = Command(venue_id, operation, origin, asyncio.get_running_loop().create_future())
+        loop = asyncio.get_running_loop()
+        command = Command(venue_id, operation, origin, loop.create_future(), loop.time())
         return cast("R", await self._enqueue(command))
 
     async def answer(
@@ -75,8 +77,8 @@ class Engine:
         origin: Origin = NOBODY,
     ) -> Reply:
         """The same, rendered. Under a claim the reply is stored with its effect, and replayed to a retry."""
-        future = asyncio.get_running_loop().create_future()
-        command = Command(venue_id, operation, origin, future, render, claim)
+        loop = asyncio.get_running_loop()
+        command = Command(venue_id, operation, origin, loop.create_future(), loop.time(), render, claim)
         return cast("Reply", await self._enqueue(command))
 
     async def read(self, venue_id: VenueId, view: View[R]) -> R:
@@ -140,6 +142,8 @@ class Command(msgspec.Struct, Generic[R], eq=False):
     operation: Operation[R]
     origin: Origin
     future: asyncio.Future[object]
+    since: float
+    """When it was asked for, by the loop's clock."""
     render: Callable[[R], Reply] | None = None
     claim: Claim | None = None
 
@@ -211,9 +215,7 @@ class Lane:
         except (StoreAway, OutcomeUnknown) as fault:
             log.warning("batch.failed", commands=len(batch), fault=type(fault).__name__, reason=str(fault))
             _resolve(batch, [type(fault)(*fault.args) for _ in batch])
-            if self._stopping:
-                _resolve(self._commands, [StoreAway(*fault.args) for _ in self._commands])
-                self._commands.clear()
+            self._give_up_waiting(fault)
         except Exception as fault:
             if len(batch) == 1:
                 log.exception("command.failed", operation=type(batch[0].operation).__name__)
@@ -224,6 +226,12 @@ class Lane:
                 await self._run(batch[half:])
         else:
             _resolve(batch, outcomes)
+
+    def _give_up_waiting(self, fault: StoreFault) -> None:
+        """The store is away: whoever waited too long already, or all if we stop, need not wait for it again."""
+        overdue = asyncio.get_running_loop().time() - PATIENCE_SECONDS
+        while self._commands and (self._stopping or self._commands[0].since < overdue):
+            _resolve([self._commands.popleft()], [StoreAway(*fault.args)])
 
 
 async def decide_all(session: Session, batch: list[Command[Any]], now: int) -> list[object]:

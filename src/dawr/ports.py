@@ -15,6 +15,7 @@ from dawr.domain.queue import QueueId
 from dawr.domain.ticket import LineKey, Ticket, TicketId
 from dawr.domain.venue import Head, Venue, VenueId
 from dawr.domain.visit import Visit
+from dawr.domain.waiting import Place
 from dawr.reliability.idempotency import Answer, AnswerKey
 
 T = TypeVar("T")
@@ -28,8 +29,8 @@ class Wants(msgspec.Struct):
 
     tickets: set[TicketId] = msgspec.field(default_factory=set)
     open_keys: set[str] = msgspec.field(default_factory=set)
-    ahead: set[TicketId] = msgspec.field(default_factory=set)
-    """How many people are called before each: counted in the line, so wanted only when somebody will be told."""
+    places: set[LineKey] = msgspec.field(default_factory=set)
+    """The places of all who wait in a line, read once to tell any number of them how many are ahead."""
     lines: set[LineKey] = msgspec.field(default_factory=set)
     current_lines: set[QueueId] = msgspec.field(default_factory=set)
     waiting: set[QueueId] = msgspec.field(default_factory=set)
@@ -44,7 +45,8 @@ class Rows(msgspec.Struct):
 
     tickets: list[Ticket] = msgspec.field(default_factory=list)
     open: list[Ticket] = msgspec.field(default_factory=list)
-    ahead: list[tuple[TicketId, int]] = msgspec.field(default_factory=list)
+    places: dict[LineKey, list[Place]] = msgspec.field(default_factory=dict)
+    """In the order of calling."""
     lines: list[Line] = msgspec.field(default_factory=list)
     current_lines: list[Line] = msgspec.field(default_factory=list)
     waiting: list[Ticket] = msgspec.field(default_factory=list)

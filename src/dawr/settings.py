@@ -32,7 +32,7 @@ class Settings(msgspec.Struct, frozen=True):
             ge=1, le=64, description="Batches that may be under way at once on PostgreSQL; a venue stays in its lane."
         ),
     ] = 4
-    batch_limit: Annotated[int, Meta(ge=1, le=5000, description="Most commands in one transaction.")] = 256
+    batch_limit: Annotated[int, Meta(ge=1, le=1000, description="Most commands in one transaction.")] = 256
     most_waiting: Annotated[
         int, Meta(ge=1, le=1_000_000, description="Commands that may wait before new ones are refused as busy.")
     ] = 10_000

@@ -13,7 +13,7 @@ from dawr.engine import Busy, Engine
 from dawr.operations.admin import Reset
 from dawr.operations.clockwork import ExpireEnded
 from dawr.operations.snapshots import LookAtVenue
-from dawr.ports import BULK_STEP, Clock, Store, StoreFault
+from dawr.ports import BULK_STEP, Clock, Store, StoreAway, StoreFault
 
 log = structlog.get_logger("dawr.sweeper")
 
@@ -37,14 +37,25 @@ class Sweeper:
             await asyncio.sleep(LOOKS_EVERY_SECONDS)
 
     async def look_around(self) -> None:
-        """Sweep every venue whose day has changed since it was last swept, and drop expired answers."""
+        """Sweep every venue whose day has changed since it was last swept, and drop expired answers.
+
+        What is wrong with one venue is logged, and keeps no other one waiting.
+        """
         for venue_id in (await self._store.venue_ids()).values():
-            venue, day = await self._engine.read(venue_id, LookAtVenue())
-            if self._swept.get(venue_id) != day:
-                await sweep(self._engine, venue_id, [queue.id for queue in venue.queues])
-                self._swept[venue_id] = day
+            try:
+                await self._look_at(venue_id)
+            except (StoreAway, Busy):
+                raise
+            except Exception:
+                log.exception("sweep.failed", venue=venue_id)
         while await self._store.purge_answers(self._clock(), most=BULK_STEP) == BULK_STEP:
             pass
+
+    async def _look_at(self, venue_id: VenueId) -> None:
+        venue, day = await self._engine.read(venue_id, LookAtVenue())
+        if self._swept.get(venue_id) != day:
+            await sweep(self._engine, venue_id, [queue.id for queue in venue.queues])
+            self._swept[venue_id] = day
 
 
 async def reset(engine: Engine, venue_id: VenueId, queue: str) -> LineKey:

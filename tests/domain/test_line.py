@@ -41,20 +41,18 @@ def test_numbers_are_given_one_after_the_other() -> None:
 def test_a_queue_gives_its_capacity_and_its_reserve_and_not_one_more(capacity: int, reserve: int) -> None:
     queue, line = a_queue(capacity=capacity, reserve=reserve), a_line()
 
-    for number in range(1, capacity + reserve + 1):
+    for _ in range(capacity + reserve):
         line = line.with_next_number(queue)
-        assert line.in_reserve(queue) == (number > capacity)
 
     with pytest.raises(QueueFull) as refusal:
         line.with_next_number(queue)
     assert refusal.value.facts == {"queue": "lab", "capacity": capacity, "reserve": reserve}
 
 
-def test_a_queue_without_capacity_is_never_full_nor_in_reserve() -> None:
+def test_a_queue_without_capacity_is_never_full() -> None:
     line = a_line(last_number=99_999)
 
     assert line.with_next_number(a_queue(reserve=5)).last_number == 100_000
-    assert not line.in_reserve(a_queue(reserve=5))
 
 
 def test_people_are_those_who_wait_were_called_or_are_served() -> None:

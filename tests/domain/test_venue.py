@@ -59,7 +59,7 @@ def test_changing_one_queue_leaves_the_others_in_their_order() -> None:
     [
         ({"slug": "My Clinic"}, "venue", "no venue code"),
         ({"name": {}}, "name", "needs a name in at least one language"),
-        ({"desks": (Desk(DeskId("desk-1"), {}, ()),)}, "desks", "needs a name in at least one language"),
+        ({"desks": (Desk(DeskId("desk-1"), {}, ()),)}, "name", "needs a name in at least one language"),
         ({"zone": "Asia/Doha2"}, "zone", "not an IANA time zone"),
         ({"zone": "localtime"}, "zone", "not an IANA time zone"),
         ({"zone": "Factory"}, "zone", "not an IANA time zone"),

@@ -71,7 +71,10 @@ def found(wants: Wants, *, depth: int, stored: tuple[Ticket, ...] = STORED) -> R
     rows = Rows(
         tickets=[ticket for ticket in stored if ticket.ticket_id in wants.tickets],
         open=[ticket for ticket in stored if ticket.open_key in wants.open_keys],
-        ahead=[(ticket.ticket_id, ahead_in(stored, ticket)) for ticket in stored if ticket.ticket_id in wants.ahead],
+        places={
+            key: sorted(ticket.place for ticket in stored if ticket.line_key == key and ticket.state == "waiting")
+            for key in wants.places
+        },
         lines=[line for line in lines if line.key in wants.lines],
         current_lines=[newest[queue] for queue in sorted(wants.current_lines | wants.waiting) if queue in newest],
     )
@@ -99,7 +102,7 @@ def everything(stored: tuple[Ticket, ...] = STORED) -> Wants:
     return Wants(
         tickets={ticket.ticket_id for ticket in stored},
         open_keys={ticket.open_key for ticket in stored if ticket.open_key} | {"lab:new", "xray:new"},
-        ahead={ticket.ticket_id for ticket in stored},
+        places={ticket.line_key for ticket in stored},
         lines={line.key for line in lines_of(stored)},
         waiting={LAB, XRAY},
         ended={CURRENT},

@@ -199,7 +199,7 @@ class Model:
     def _call_next(self, operation: CallNext) -> Plain:
         queues = [operation.queue] if operation.queue else self.desks[operation.desk or ""]
         calling = [queue for queue in queues if self.queues[queue]["state"] != "paused"]
-        if len(queues) == 1 and not calling:
+        if queues and not calling:
             raise No("queue-paused")
         first = self.first(calling)
         if first is not None:

@@ -180,7 +180,7 @@ def test_how_many_were_ahead_of_a_stored_ticket_is_asked_for() -> None:
     with pytest.raises(NotLoaded) as missing:
         tx.ahead_of(tx.ticket(of(6)))
 
-    assert missing.value.wants == Wants(ahead={of(6)})
+    assert missing.value.wants == Wants(places={CURRENT})
 
 
 def test_who_was_asked_for_and_not_found_does_not_exist() -> None:

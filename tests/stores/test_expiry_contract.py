@@ -182,3 +182,7 @@ async def test_who_waited_before_a_reset_gets_a_number_of_the_new_round(engine: 
 
     assert (again.ticket.round, again.ticket.number, again.already) == (2, 1, False)
     assert again.ticket.ticket_id != waited.ticket_id
+
+
+def test_a_sweep_has_a_transaction_of_its_own() -> None:
+    assert SWEEP.alone

@@ -257,6 +257,18 @@ async def test_an_answer_is_not_purged_before_it_expires(
     assert await database.rows(TICKETS) == [(1,)]
 
 
+async def test_an_answer_without_an_effect_is_not_kept_beside_one_with_an_effect(
+    database: Database, engine: Engine, venue: Venue
+) -> None:
+    await take(engine, venue, visitor="Amna")
+
+    await together(
+        enter(engine, venue, a_claim("already"), operation=issue("lab", "Amna")), enter(engine, venue, a_claim("new"))
+    )
+
+    assert await database.rows("SELECT key FROM idempotency") == [("new",)]
+
+
 async def enter(engine: Engine, venue: Venue, claim: Claim, *, operation: Operation[Any] | None = None) -> Reply:
     """Take a number under a key; every attempt brings new ids along, as an edge does."""
     return await engine.answer(venue.id, operation or issue(), rendered, claim=claim)

@@ -49,11 +49,7 @@ LINE = "venue_id queue_id day round"
 KEYS: dict[str, list[Access]] = {
     "tickets_by_id": [("tickets_pkey", "venue_id ticket_id")],
     "tickets_by_open_key": [("tickets_one_open_per_visitor", "venue_id open_key")],
-    "people_ahead": [
-        ("tickets_pkey", "venue_id ticket_id"),
-        ("tickets_waiting", f"{LINE} priority"),
-        ("tickets_waiting", f"{LINE} priority sequence"),
-    ],
+    "waiting_places": [("tickets_waiting", LINE)],
     "tickets_waiting": [("lines_pkey", "venue_id queue_id"), ("tickets_waiting", LINE)],
     "tickets_ended": [("tickets_open", "venue_id queue_id day")],
     "change_tickets": [("tickets_pkey", "venue_id ticket_id")],

@@ -14,6 +14,7 @@ COMMANDS = {
     "backup": "Copy the database while it is in use.",
     "restore": "Put a backup in place.",
     "venue": "List venues, print one, or set one up.",
+    "queue": "Open, pause, resume, close or reset a queue.",
 }
 
 

@@ -12,7 +12,7 @@ import uvloop
 from dawr import __version__, bootstrap
 from dawr.bootstrap import Dawr
 from dawr.cli.options import address_options, data_option, sentences, settings_of
-from dawr.control import listening
+from dawr.control import Handler, QueueChange, listening
 from dawr.domain.venue import Venue
 from dawr.settings import Settings
 from dawr.stores.data_directory import DataDirectory
@@ -63,6 +63,10 @@ async def _controlled(dawr: Dawr) -> AsyncIterator[None]:
     async def set_up(document: msgspec.Raw) -> str:
         return await dawr.set_up(msgspec.json.decode(document, type=Venue))
 
+    async def change_queue(change: msgspec.Raw) -> str:
+        return await dawr.change_queue(msgspec.json.decode(change, type=QueueChange))
+
+    handlers: dict[str, Handler] = {"status": status, "set-up": set_up, "change-queue": change_queue}
     socket = DataDirectory(Path(dawr.settings.data)).control_socket
-    async with listening(socket, {"status": status, "set-up": set_up}):
+    async with listening(socket, handlers):
         yield

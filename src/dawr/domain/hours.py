@@ -17,7 +17,7 @@ MINUTES_OF_A_DAY = 24 * 60
 DAYS_LOOKED_AHEAD = 14
 
 
-class Hours(msgspec.Struct, frozen=True):
+class Hours(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     week: tuple[tuple[Span, ...], ...]
     """Seven days, Monday first; a day without spans is closed."""
     exceptions: dict[str, tuple[Span, ...]] = {}

@@ -68,9 +68,6 @@ class Line(msgspec.Struct, frozen=True):
         """How much of the day's capacity is used."""
         return self.used_before + self.last_number
 
-    def in_reserve(self, queue: Queue) -> bool:
-        return queue.capacity is not None and self.used > queue.capacity
-
     def next_round(self) -> "Line":
         """A new round at number 1. Who was not served gives their place in the day's capacity back."""
         given_back = self.people_waiting + self.held + self.missed

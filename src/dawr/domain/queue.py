@@ -90,10 +90,9 @@ def checked(queue: Queue) -> Queue:
     """The queue itself, or a sentence about what is wrong with it."""
     for code in (queue.id, *queue.aliases):
         must_be_code("queue", code)
-    if not queue.name:
-        raise InvalidValue("name", f"Queue {queue.id} needs a name in at least one language.")
-    if len(queue.prefix) > 4:  # noqa: PLR2004
-        raise InvalidValue("prefix", f"The prefix of queue {queue.id} is longer than 4 characters.")
+    must_have_name("Queue", queue.id, queue.name)
+    if len(queue.prefix) > 4 or not queue.prefix.isprintable():  # noqa: PLR2004
+        raise InvalidValue("prefix", f"The prefix of queue {queue.id} is longer than 4 characters, or cannot be shown.")
     if queue.capacity is not None and not 0 <= queue.capacity <= LARGEST_CAPACITY:
         raise InvalidValue("capacity", f"The capacity of queue {queue.id} is not between 0 and {LARGEST_CAPACITY}.")
     if not 0 <= queue.reserve <= LARGEST_CAPACITY:
@@ -105,6 +104,12 @@ def checked(queue: Queue) -> Queue:
     if queue.hours is not None:
         opening_hours.checked(queue.hours)
     return queue
+
+
+def must_have_name(kind: str, code: str, name: Mapping[str, str]) -> None:
+    """In at least one language, and in each something that can be shown."""
+    if not name or not all(language.strip() and text.strip() and text.isprintable() for language, text in name.items()):
+        raise InvalidValue("name", f"{kind} {code} needs a name in at least one language, and none that is empty.")
 
 
 def must_be_code(kind: str, code: str) -> None:

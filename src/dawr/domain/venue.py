@@ -54,13 +54,13 @@ class Venue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         for queue in self.queues:
             if queue.id == wanted or wanted in queue.aliases:
                 return queue
-        raise UnknownQueue(code)
+        raise UnknownQueue(code[: queues.LONGEST_CODE])
 
     def desk(self, code: str) -> Desk:
         for desk in self.desks:
             if desk.id == code.lower():
                 return desk
-        raise UnknownDesk(code)
+        raise UnknownDesk(code[: queues.LONGEST_CODE])
 
     def day_at(self, now: int, *, reached: Day) -> Day:
         return later_of(reached, service_day(now, zone=self.zone, day_start=self.day_start))
@@ -79,8 +79,7 @@ ZONES_OF_NO_PLACE = frozenset({"localtime", "Factory"})
 def checked(venue: Venue) -> Venue:
     """The venue itself, or a sentence about what is wrong with it."""
     queues.must_be_code("venue", venue.slug)
-    if not venue.name:
-        raise InvalidValue("name", f"Venue {venue.slug} needs a name in at least one language.")
+    queues.must_have_name("Venue", venue.slug, venue.name)
     if venue.zone not in available_timezones() - ZONES_OF_NO_PLACE:
         raise InvalidValue("zone", f"{venue.zone!r} is not an IANA time zone.")
     if not 0 <= venue.day_start <= LATEST_DAY_START:
@@ -100,8 +99,7 @@ def _check_desks(venue: Venue) -> None:
     known = {queue.id for queue in venue.queues}
     for number, desk in enumerate(venue.desks):
         queues.must_be_code("desk", desk.id)
-        if not desk.name:
-            raise InvalidValue("desks", f"Desk {desk.id} needs a name in at least one language.")
+        queues.must_have_name("Desk", desk.id, desk.name)
         if any(desk.id == other.id for other in venue.desks[:number]):
             raise InvalidValue("desks", f"Two desks are called {desk.id!r}.")
         for place, queue in enumerate(desk.queues):

@@ -34,9 +34,9 @@ class CallNext(Operation[Called], frozen=True):
 
     def decide(self, tx: Transaction, now: int) -> Called:
         queues = self._queues(tx.venue)
-        if len(queues) == 1:
-            queues[0].must_call_people()
         calling = [queue for queue in queues if queue.state != "paused"]
+        if queues and not calling:
+            queues[0].must_call_people()
         called = _first(tx, calling)
         if called is not None:
             desk_id = None if self.desk is None else tx.venue.desk(self.desk).id

@@ -5,6 +5,7 @@ the waiting changing with it: `record` is the only way. A row that is not here r
 `NotLoaded`; the engine loads it and decides the command again.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable
 from functools import partial
 from typing import TypeVar
@@ -19,7 +20,7 @@ from dawr.domain.queue import QueueId
 from dawr.domain.ticket import VERBS, LineKey, Ticket, TicketId, Verb
 from dawr.domain.venue import Head, Venue
 from dawr.domain.visit import Visit
-from dawr.domain.waiting import Exhausted, Waiting, overlaid
+from dawr.domain.waiting import Exhausted, Place, Waiting, overlaid
 from dawr.ports import Changes, Rows, Wants
 from dawr.reliability.idempotency import Answer, AnswerKey
 
@@ -54,7 +55,7 @@ class Transaction:
         self._ended: dict[LineKey, list[TicketId]] = {}
         self._answers: dict[AnswerKey, Answer | None] = {}
         self._stored_tickets: dict[TicketId, Ticket] = {}
-        self._stored_ahead: dict[TicketId, int] = {}
+        self._stored_places: dict[LineKey, list[Place]] = {}
         self._stored_lines: dict[LineKey, Line] = {}
         self._visits: list[Visit] = []
         self._events: list[Event] = []
@@ -114,9 +115,9 @@ class Transaction:
         stored = self._stored_tickets.get(ticket.ticket_id)
         if stored is None or stored.place != ticket.place:
             return self._ahead_of_new_place(ticket)
-        if ticket.ticket_id not in self._stored_ahead:
-            raise NotLoaded(Wants(ahead={ticket.ticket_id}))
-        return self._stored_ahead[ticket.ticket_id] + self._came_ahead_of(ticket)
+        if ticket.line_key not in self._stored_places:
+            raise NotLoaded(Wants(places={ticket.line_key}))
+        return bisect_left(self._stored_places[ticket.line_key], ticket.place) + self._came_ahead_of(ticket)
 
     def ended_before(self, key: LineKey) -> list[Ticket]:
         """Tickets left open in lines before this one, at most as many as one step takes."""
@@ -195,8 +196,8 @@ class Transaction:
             self._take_ticket(ticket)
             if ticket.open_key is not None:
                 self._by_open_key.setdefault(ticket.open_key, ticket.ticket_id)
-        for ticket_id, ahead in rows.ahead:
-            self._stored_ahead.setdefault(ticket_id, ahead)
+        for key in wants.places:
+            self._stored_places[key] = rows.places.get(key, [])
         for line in rows.lines + rows.current_lines:
             self._stored_lines.setdefault(line.key, line)
             self._lines.setdefault(line.key, line)

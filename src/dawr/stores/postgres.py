@@ -27,6 +27,7 @@ else:
 
 TRANSACTION_SECONDS = 5
 CONNECT_SECONDS = 2
+CLOSE_SECONDS = 1
 MAINTENANCE_SECONDS = 60
 TRIES = 5
 READERS = 4
@@ -87,23 +88,22 @@ class PostgresStore:
 
     async def read(self, venues: Iterable[VenueId], work: Callable[[Session], Awaitable[T]]) -> T:
         wanted = tuple(venues)
-        async with self._readers:
-            return await self._run(lambda c: self._read(c, wanted, work))
+        return await self._run_beside(lambda c: self._read(c, wanted, work))
 
     async def add_venue(self, venue: Venue, head: Head) -> None:
         await self._run(lambda c: self._add_venue(c, venue, head))
 
     async def venue_ids(self) -> dict[str, VenueId]:
-        rows: list[Row] = await self._run(lambda c: c.fetch(self._statements["venue_slugs"]))
+        rows: list[Row] = await self._run_beside(lambda c: c.fetch(self._statements["venue_slugs"]))
         return dict(rows)
 
     async def purge_answers(self, now: int, *, most: int) -> int:
-        status = await self._run(lambda c: c.execute(self._statements["purge_answers"], now, most))
+        status = await self._run_beside(lambda c: c.execute(self._statements["purge_answers"], now, most))
         return int(status.removeprefix("DELETE "))
 
     async def ping(self) -> None:
         asked_at = self._clock()
-        store_now = await self._run(self._now_where_it_can_be_written)
+        store_now = await self._run_beside(self._now_where_it_can_be_written)
         if not clock_is_trusted(store_now, asked_at, self._clock()):
             raise ClockUntrusted
 
@@ -122,11 +122,23 @@ class PostgresStore:
 
     async def close(self) -> None:
         try:
-            await asyncio.wait_for(self._pool.close(), TRANSACTION_SECONDS)
+            await asyncio.wait_for(self._pool.close(), CLOSE_SECONDS)
         except TimeoutError:
             self._pool.terminate()
 
     # On one connection
+
+    async def _run_beside(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        """Without ever taking a lane's connection, and without waiting longer for a turn than for an answer."""
+        try:
+            async with asyncio.timeout(TRANSACTION_SECONDS):
+                await self._readers.acquire()
+        except TimeoutError as error:
+            raise StoreAway("PostgreSQL: too many wait to read") from error
+        try:
+            return await self._run(work)
+        finally:
+            self._readers.release()
 
     async def _run(self, work: Callable[[Connection], Awaitable[T]], *, seconds: float = TRANSACTION_SECONDS) -> T:
         """Once, or again from the start when it collided with another transaction."""
@@ -172,8 +184,9 @@ class PostgresStore:
     async def _connect(self) -> Connection:
         try:
             return await self._pool.acquire()
-        except ValueError as error:  # asyncpg reads the URL only now
-            raise StoreAway(f"PostgreSQL: the URL cannot be used: {error}") from error
+        except ValueError:  # asyncpg reads the URL only now
+            # Its words may repeat a part of the password.
+            raise StoreAway("DAWR_DATABASE_URL cannot be used: percent-encode special characters in it") from None
 
     async def _transact(
         self, connection: Connection, venues: tuple[VenueId, ...], work: Callable[[Session], Awaitable[T]]

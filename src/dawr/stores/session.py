@@ -73,8 +73,9 @@ class RowSession:
             rows[row[0]].tickets.append(Ticket(*row))
         for row in await self._fetch("tickets_by_open_key", [(v, k) for v, w in wants.items() for k in w.open_keys]):
             rows[row[0]].open.append(Ticket(*row))
-        for row in await self._fetch("people_ahead", [(v, t) for v, w in wants.items() for t in w.ahead]):
-            rows[row[0]].ahead.append((row[1], row[2]))
+        for row in await self._fetch("waiting_places", [(v, *k) for v, w in wants.items() for k in w.places]):
+            venue_id, queue_id, day, number, priority, sequence = row
+            rows[venue_id].places.setdefault((queue_id, day, number), []).append((-priority, sequence))
         for row in await self._fetch("lines_by_key", [(v, *k) for v, w in wants.items() for k in w.lines]):
             rows[row[0]].lines.append(_line(row))
         for row in await self._fetch(

@@ -113,8 +113,10 @@ class SqliteStore:
         return connection.changes()
 
     def _ping(self) -> None:
+        """Really write: a full disk still lets a transaction begin."""
         gateway = self._begin_writing()
-        gateway.rollback()
+        gateway.run("PRAGMA user_version = 1")
+        gateway.commit()
 
     def _checkpoint(self) -> None:
         with suppress(apsw.Error):

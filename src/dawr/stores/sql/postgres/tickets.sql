@@ -13,24 +13,15 @@ CROSS JOIN LATERAL (
     LIMIT 1
 ) AS t;
 
--- name: people_ahead
--- How many people are called before each ticket. Their entries in the index are counted.
-SELECT
-    t.venue_id, t.ticket_id,
-    (
-        SELECT count(*) FROM tickets AS a
-        WHERE a.venue_id = t.venue_id AND a.queue_id = t.queue_id AND a.day = t.day AND a.round = t.round
-            AND a.state = 'waiting' AND a.priority > t.priority
-    ) + (
-        SELECT count(*) FROM tickets AS a
-        WHERE a.venue_id = t.venue_id AND a.queue_id = t.queue_id AND a.day = t.day AND a.round = t.round
-            AND a.state = 'waiting' AND a.priority = t.priority AND a.sequence < t.sequence
-    )
-FROM unnest($1::text[], $2::text[]) AS k (venue_id, ticket_id)
+-- name: waiting_places
+-- Where everybody stands who waits in a line, in the order of calling: from the index alone.
+SELECT k.venue_id, k.queue_id, k.day, k.round, t.priority, t.sequence
+FROM unnest($1::text[], $2::text[], $3::text[], $4::int[]) AS k (venue_id, queue_id, day, round)
 CROSS JOIN LATERAL (
-    SELECT * FROM tickets AS s
-    WHERE s.venue_id = k.venue_id AND s.ticket_id = k.ticket_id
-    LIMIT 1
+    SELECT s.priority, s.sequence FROM tickets AS s
+    WHERE s.venue_id = k.venue_id AND s.queue_id = k.queue_id AND s.day = k.day AND s.round = k.round
+        AND s.state = 'waiting'
+    ORDER BY s.priority DESC, s.sequence
 ) AS t;
 
 -- name: tickets_by_open_key

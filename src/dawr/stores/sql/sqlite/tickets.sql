@@ -9,21 +9,12 @@ SELECT
 FROM tickets
 WHERE venue_id = ?1 AND ticket_id = ?2;
 
--- name: people_ahead
--- How many people are called before each ticket. Their entries in the index are counted.
-SELECT
-    t.venue_id, t.ticket_id,
-    (
-        SELECT count(*) FROM tickets AS a
-        WHERE a.venue_id = t.venue_id AND a.queue_id = t.queue_id AND a.day = t.day AND a.round = t.round
-            AND a.state = 'waiting' AND a.priority > t.priority
-    ) + (
-        SELECT count(*) FROM tickets AS a
-        WHERE a.venue_id = t.venue_id AND a.queue_id = t.queue_id AND a.day = t.day AND a.round = t.round
-            AND a.state = 'waiting' AND a.priority = t.priority AND a.sequence < t.sequence
-    )
-FROM tickets AS t
-WHERE t.venue_id = ?1 AND t.ticket_id = ?2;
+-- name: waiting_places
+-- Where everybody stands who waits in a line, in the order of calling: from the index alone.
+SELECT venue_id, queue_id, day, round, priority, sequence
+FROM tickets
+WHERE venue_id = ?1 AND queue_id = ?2 AND day = ?3 AND round = ?4 AND state = 'waiting'
+ORDER BY priority DESC, sequence;
 
 -- name: tickets_by_open_key
 SELECT
