@@ -77,7 +77,7 @@ def test_several_workers_need_a_shared_store_for_live_updates(scaled: Installati
         ({"DAWR_HOST": " "}, [], "DAWR_HOST (host='') cannot be used"),
         ({}, ["--workers", "0"], "DAWR_WORKERS (workers=0) cannot be used"),
         ({"DAWR_DATABASE_URL": "mysql://root@x/dawr"}, [], "DAWR_DATABASE_URL must begin with postgresql://"),
-        ({"DAWR_DATABASE_URL": "postgresql://x:port/dawr"}, [], "PostgreSQL: the URL cannot be used: "),
+        ({"DAWR_DATABASE_URL": "postgresql://x:port/dawr"}, [], "DAWR_DATABASE_URL cannot be used: "),
     ],
 )
 def test_a_setting_that_cannot_be_used_is_named(

@@ -80,7 +80,7 @@ CANNOT_BE = {
     "a queue twice": (venue_document({"id": "lab"}, {"id": "lab"}), "Two queues answer to 'lab'."),
     "a taken alias": (venue_document({"id": "lab"}, {"id": "eye", "aliases": ["lab"]}), "Two queues answer to 'lab'."),
     "less than nobody": (venue_document({"id": "lab", "capacity": -1}), "The capacity of queue lab is not between"),
-    "no name": (venue_document({"id": "lab", "name": {}}), "Queue lab needs a name in at least one language."),
+    "no name": (venue_document({"id": "lab", "name": {}}), "Queue lab needs a name in at least one language"),
     "a short week": (venue_document({"id": "lab", "hours": {"week": [[]]}}), "Hours need seven days, Monday first."),
     "another planet": (venue_document({"id": "lab"}, zone="Mars/Olympus"), "'Mars/Olympus' is not an IANA time zone."),
     "a slug with a space": (venue_document({"id": "lab"}, slug="The Clinic"), "'The Clinic' is no venue code"),

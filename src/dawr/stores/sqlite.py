@@ -25,6 +25,7 @@ T = TypeVar("T")
 
 BUSY_MS = 5000
 READERS = 2
+DOUBTED_MS = 10_000
 WAL_PAGES_BEFORE_CHECKPOINT = 4000
 WAL_BYTES_KEPT = 64 * 1024 * 1024
 
@@ -40,9 +41,16 @@ class SqliteStore:
         self._connections = threading.local()
         self._opened: list[apsw.Connection] = []
         self._writing = False
+        self._failed_at: int | None = None
 
     async def transact(self, venues: Iterable[VenueId], work: Callable[[Session], Awaitable[T]]) -> T:
-        return await _in_thread(self._writer, self._transact, tuple(venues), work)
+        try:
+            result: T = await _in_thread(self._writer, self._transact, tuple(venues), work)
+        except StoreAway:
+            self._failed_at = self._clock()
+            raise
+        self._failed_at = None
+        return result
 
     async def read(self, venues: Iterable[VenueId], work: Callable[[Session], Awaitable[T]]) -> T:
         return await _in_thread(self._readers, self._read, tuple(venues), work)
@@ -57,6 +65,9 @@ class SqliteStore:
         return await _in_thread(self._writer, self._purge_answers, now, most)
 
     async def ping(self) -> None:
+        """On a disk that is nearly full a small write may succeed where a batch failed a moment ago."""
+        if self._failed_at is not None and self._clock() - self._failed_at < DOUBTED_MS:
+            raise StoreAway("SQLite: the last batch could not be stored")
         await _in_thread(self._writer, self._ping)
 
     async def migrate(self) -> list[str]:
