@@ -1,19 +1,18 @@
 """`dawr venue`: list venues, print one's set-up, or set one up from a file. Also while the server runs."""
 
 import asyncio
-from pathlib import Path
 from typing import BinaryIO
 
 import click
 import msgspec
 
-from dawr import bootstrap, control
+from dawr import bootstrap
+from dawr.cli import one_writer
 from dawr.cli.options import data_option, sentences, settings_of
-from dawr.domain.venue import Venue, VenueId
+from dawr.domain.venue import Venue
 from dawr.engine import Engine
 from dawr.operations.snapshots import LookAtVenue
 from dawr.settings import Settings
-from dawr.stores.data_directory import DataDirectory, DataDirectoryInUse
 
 
 @click.group("venue")
@@ -51,22 +50,8 @@ def apply(data: str | None, file: BinaryIO) -> None:
             venue = msgspec.convert({"id": "", **document}, Venue)
         except msgspec.MsgspecError as error:
             raise click.ClickException(f"{file.name} does not describe a venue: {error}.") from error
-        venue_id = _apply(settings_of(data=data), venue)
+        venue_id = one_writer.write(settings_of(data=data), "set-up", venue, lambda dawr: dawr.set_up(venue))
         click.echo(f"Venue {venue.slug} is set up ({venue_id}).")
-
-
-def _apply(settings: Settings, venue: Venue) -> str:
-    """Write it ourselves, or have the running server do it: there is one writer."""
-    try:
-        return asyncio.run(_set_up(settings, venue))
-    except DataDirectoryInUse:
-        answer = control.ask(DataDirectory(Path(settings.data)).control_socket, "set-up", venue)
-        return msgspec.json.decode(answer, type=str)
-
-
-async def _set_up(settings: Settings, venue: Venue) -> VenueId:
-    async with bootstrap.running(settings) as dawr:
-        return await dawr.set_up(venue)
 
 
 async def _slugs(settings: Settings) -> list[str]:

@@ -1,0 +1,26 @@
+"""A tool that writes does it itself, or has the running server do it: an embedded database has one writer."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import msgspec
+
+from dawr import bootstrap, control
+from dawr.bootstrap import Dawr
+from dawr.settings import Settings
+from dawr.stores.data_directory import DataDirectory, DataDirectoryInUse
+
+
+def write(settings: Settings, command: str, argument: object, do: Callable[[Dawr], Awaitable[str]]) -> str:
+    """`do` it here, or send the command to the server that holds the lock; the answer is the same."""
+
+    async def here() -> str:
+        async with bootstrap.running(settings) as dawr:
+            return await do(dawr)
+
+    try:
+        return asyncio.run(here())
+    except DataDirectoryInUse:
+        answer = control.ask(DataDirectory(Path(settings.data)).control_socket, command, argument)
+        return msgspec.json.decode(answer, type=str)
