@@ -164,6 +164,29 @@ def test_what_is_not_http_is_refused_as_a_problem_too(clinic: DawrServer, reques
         must_be_problem(received(connection), 400, "malformed-request")
 
 
+def test_headers_that_do_not_end_are_refused_and_the_next_visitor_is_served(
+    clinic: DawrServer, client: Client, queue: str
+) -> None:
+    endless = b"POST /api/v1/queue/enter HTTP/1.1\r\nHost: x\r\n" + b"X-Long: " + b"a" * 100_000
+
+    with connected(clinic) as connection:
+        connection.sendall(endless)
+
+        must_be_problem(received(connection), 431, "headers-too-large")
+    assert client.enter(queue, "Amna").json["number"] == 1
+
+
+def test_a_large_body_in_the_same_breath_as_its_headers_is_no_large_header(
+    clinic: DawrServer, client: Client, queue: str
+) -> None:
+    with connected(clinic) as connection:
+        connection.sendall(
+            b"POST /api/v1/queue/enter HTTP/1.1\r\nHost: x\r\nContent-Length: 70000\r\n\r\n" + b" " * 70_000
+        )
+
+        must_be_problem(received(connection), 413, "body-too-large")
+
+
 def test_a_visitor_who_goes_away_in_the_middle_of_a_request_gets_no_number(
     clinic: DawrServer, client: Client, untouched: str
 ) -> None:

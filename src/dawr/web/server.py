@@ -15,6 +15,7 @@ from dawr.web.problems import BadRequest, problem_of
 
 GRACE_SECONDS = 2
 BACKLOG = 2048
+LARGEST_HEAD = 64 * 1024
 
 
 class AddressTaken(Exception):
@@ -62,13 +63,34 @@ class Server(uvicorn.Server):
 
 
 class HttpProtocol(HttpToolsProtocol):
-    """What is not HTTP at all is refused with a problem, like everything else."""
+    """What is not HTTP, or never comes to the end of its headers, is refused with a problem like everything else."""
+
+    _bytes_of_head = 0
+    _in_head = True
+
+    def data_received(self, data: bytes) -> None:
+        self._bytes_of_head += len(data)
+        super().data_received(data)
+        if self._in_head and self._bytes_of_head > LARGEST_HEAD and not self.transport.is_closing():
+            sentence = f"The headers are larger than {LARGEST_HEAD // 1024} KiB."
+            self._refuse(BadRequest(431, "headers-too-large", sentence), b"Request Header Fields Too Large")
+
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._bytes_of_head, self._in_head = 0, True
+        super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - the server's own words stay in its log
-        body = problem_of(BadRequest(400, "malformed-request", "This is not a request as HTTP has it.")).body()
+        self._refuse(BadRequest(400, "malformed-request", "This is not a request as HTTP has it."), b"Bad Request")
+
+    def _refuse(self, refusal: BadRequest, phrase: bytes) -> None:
+        body = problem_of(refusal).body()
         headers = (PROBLEM_JSON, (b"content-length", b"%d" % len(body)), (b"connection", b"close"))
-        lines = [b"HTTP/1.1 400 Bad Request", *(b"%s: %s" % header for header in headers), b"", body]
-        self.transport.write(b"\r\n".join(lines))
+        first = b"HTTP/1.1 %d %s" % (refusal.status, phrase)
+        self.transport.write(b"\r\n".join([first, *(b"%s: %s" % header for header in headers), b"", body]))
         self.transport.close()
 
 
