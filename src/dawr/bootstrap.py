@@ -28,6 +28,8 @@ from dawr.stores.postgres import PostgresStore
 from dawr.stores.sqlite import SqliteStore
 from dawr.sweeper import Sweeper, reset
 
+COMMAND_LINE = Origin(actor="command line")
+
 
 class Dawr(msgspec.Struct, frozen=True):
     """A running installation."""
@@ -41,7 +43,7 @@ class Dawr(msgspec.Struct, frozen=True):
         """Make the venue, or change the one that has its slug."""
         existing = (await self.store.venue_ids()).get(venue.slug)
         if existing is not None:
-            await self.engine.do(existing, SetUp(venue))
+            await self.engine.do(existing, SetUp(venue), origin=COMMAND_LINE)
             return existing
         new = checked(msgspec.structs.replace(venue, id=VenueId(self.ids.venue_code())))
         today = new.day_at(now(), reached=Day(""))
@@ -52,11 +54,9 @@ class Dawr(msgspec.Struct, frozen=True):
         """What a tool asks for, done, and said in a sentence."""
         venue_id = await self.engine.find_venue(change.venue)
         if change.verb == "reset":
-            queue_id, day, number = await reset(self.engine, venue_id, change.queue)
+            queue_id, day, number = await reset(self.engine, venue_id, change.queue, origin=COMMAND_LINE)
             return f"Queue {queue_id} begins round {number} of {day} at number 1."
-        queue = await self.engine.do(
-            venue_id, ChangeQueue(change.queue, change.verb), origin=Origin(actor="command line")
-        )
+        queue = await self.engine.do(venue_id, ChangeQueue(change.queue, change.verb), origin=COMMAND_LINE)
         return f"Queue {queue.id} is {queue.state}."
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 import structlog
 
 from dawr.domain.day import Day
+from dawr.domain.events import NOBODY, Origin
 from dawr.domain.queue import QueueId
 from dawr.domain.ticket import LineKey
 from dawr.domain.venue import VenueId
@@ -18,6 +19,7 @@ from dawr.ports import BULK_STEP, Clock, Store, StoreAway, StoreFault
 log = structlog.get_logger("dawr.sweeper")
 
 LOOKS_EVERY_SECONDS = 15.0
+CLOCK = Origin(actor="clock")
 
 
 class Sweeper:
@@ -58,14 +60,14 @@ class Sweeper:
             self._swept[venue_id] = day
 
 
-async def reset(engine: Engine, venue_id: VenueId, queue: str) -> LineKey:
+async def reset(engine: Engine, venue_id: VenueId, queue: str, *, origin: Origin = NOBODY) -> LineKey:
     """Begin a new round, and expire who waited in the old one."""
-    key = await engine.do(venue_id, Reset(queue))
+    key = await engine.do(venue_id, Reset(queue), origin=origin)
     await sweep(engine, venue_id, [key[0]])
     return key
 
 
 async def sweep(engine: Engine, venue_id: VenueId, queues: Iterable[QueueId]) -> None:
     for queue_id in queues:
-        while expired := await engine.do(venue_id, ExpireEnded(queue_id)):
+        while expired := await engine.do(venue_id, ExpireEnded(queue_id), origin=CLOCK):
             log.info("line.swept", venue=venue_id, queue=queue_id, expired=expired)

@@ -1,7 +1,9 @@
 """`dawr queue`: open, pause, resume, close and reset, with and without a running server."""
 
+import contextlib
 from pathlib import Path
 
+from dawr.stores.sqlite import open_reading
 from tests.running import Client, DawrServer, dawr, must_be_problem, venue_document
 
 
@@ -49,3 +51,19 @@ def test_what_does_not_exist_is_said_in_a_sentence(tmp_path: Path) -> None:
 
     assert (no_queue.exit_code, no_queue.complained) == (1, "Error: There is no queue 'nowhere' here.\n")
     assert (no_venue.exit_code, no_venue.complained) == (1, "Error: There is no venue 'nowhere'.\n")
+
+
+def test_the_history_says_that_it_came_from_the_command_line(tmp_path: Path) -> None:
+    document = venue_document({"id": "lab"})
+    for arguments in (
+        ("venue", "apply", "-"),
+        ("venue", "apply", "-"),
+        ("queue", "close", "lab"),
+        ("queue", "reset", "lab"),
+    ):
+        dawr(*arguments, stdin=document, DAWR_DATA=tmp_path)
+
+    with contextlib.closing(open_reading(tmp_path / "dawr.sqlite")) as database:
+        events = database.execute("SELECT kind, actor FROM events ORDER BY version").fetchall()
+
+    assert events == [(kind, "command line") for kind in ("venue.set_up", "queue.closed", "queue.reset")]

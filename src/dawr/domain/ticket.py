@@ -54,7 +54,7 @@ VERBS: Final[Mapping[Verb, Change]] = {
 }
 
 
-class Ticket(msgspec.Struct, frozen=True, kw_only=False):
+class Ticket(msgspec.Struct, frozen=True):
     """The fields are the columns, in their order."""
 
     venue_id: VenueId
