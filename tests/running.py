@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from tests.servers.place import free_port
 from tests.servers.process import Child
@@ -24,7 +24,8 @@ A = TypeVar("A")
 PROGRAM = str(Path(sys.executable).with_name("dawr"))
 READY = re.compile(r"^Dawr is ready at (http://\S+)$", re.MULTILINE)
 READY_SECONDS = 30.0
-PROBLEM_FIELDS = {"type", "title", "status", "detail", "code", "retryable"}
+STANDARD_TYPES = {"quota-exceeded": "https://iana.org/assignments/http-problem-types#quota-exceeded"}
+PROBLEM_FIELDS = {"type", "title", "status", "detail", "code", "retryable", "correlation_id"}
 
 
 class Finished(NamedTuple):
@@ -122,9 +123,9 @@ class DawrServer:
 
 
 def _environment(settings: Mapping[str, str | Path]) -> dict[str, str]:
-    """Ours without its settings of Dawr, and with the given ones."""
+    """Ours without its settings of Dawr, and with the given ones. All tests have one address, so limits are off."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("DAWR_")}
-    return kept | {name: str(value) for name, value in settings.items()}
+    return kept | {"DAWR_RATE_LIMITS": "off"} | {name: str(value) for name, value in settings.items()}
 
 
 class Answer(NamedTuple):
@@ -154,6 +155,26 @@ class Client:
         answer = self._connection.getresponse()
         return Answer(answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read())
 
+    def post(
+        self,
+        path: str,
+        given: object = None,
+        *,
+        key: str | None = None,
+        bearer: str | None = None,
+        method: str = "POST",
+        **headers: str,
+    ) -> Answer:
+        """Send JSON; a header is named with low lines for its hyphens."""
+        sent = {name.replace("_", "-"): value for name, value in headers.items()} | _bearing(bearer)
+        if key is not None:
+            sent["Idempotency-Key"] = key
+        body = None if given is None else json.dumps(given).encode()
+        return self.ask(path, method=method, body=body, headers=sent | {"Content-Type": "application/json"})
+
+    def get(self, path: str, *, bearer: str | None = None, **query: object) -> Answer:
+        return self.ask(f"{path}?{urlencode(query)}" if query else path, headers=_bearing(bearer))
+
     def enter(self, clinic: str, user: str, *, key: str | None = None) -> Answer:
         """Take a number at the clinic's door."""
         return self.send(json.dumps({"clinic": clinic, "user": user}).encode(), key=key)
@@ -174,6 +195,10 @@ class Client:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _bearing(bearer: str | None) -> dict[str, str]:
+    return {} if bearer is None else {"Authorization": f"Bearer {bearer}"}
 
 
 def at_once(work: Callable[[A], T], arguments: Iterable[A]) -> list[T]:
@@ -197,7 +222,8 @@ def must_be_problem(answer: Answer, status: int, code: str) -> None:
     problem = answer.json
     assert problem.keys() >= PROBLEM_FIELDS
     assert (problem["status"], problem["code"]) == (status, code), problem
-    assert problem["type"] == f"urn:dawr:problem:{code}"
+    assert problem["type"] == STANDARD_TYPES.get(code, f"urn:dawr:problem:{code}")
+    assert problem["correlation_id"] == answer.headers["x-correlation-id"]
     assert problem["title"]
     assert problem["detail"]
     assert (answer.headers.get("retry-after") is not None) == problem["retryable"]

@@ -25,6 +25,18 @@ MAY_IMPORT = {
     "dawr.reliability": {"dawr.reliability"},
     "dawr.stores": {"dawr.stores", "dawr.ports", "dawr.domain", "dawr.reliability"},
     "dawr.engine": {"dawr.operations", "dawr.ports", "dawr.domain", "dawr.reliability"},
+    "dawr.live": {"dawr.live", "dawr.ports", "dawr.domain", "dawr.reliability"},
+    "dawr.founding": {"dawr.ports", "dawr.domain"},
+    "dawr.passwords": {"dawr.engine"},
+    "dawr.accounts": {
+        "dawr.engine",
+        "dawr.operations",
+        "dawr.ports",
+        "dawr.domain",
+        "dawr.reliability.idempotency",
+        "dawr.founding",
+        "dawr.passwords",
+    },
 }
 """Of Dawr, and nothing else of it."""
 MAY_KNOW_STORES = {"dawr.stores", "dawr.bootstrap", "dawr.cli"}
@@ -172,6 +184,9 @@ def test_every_part_that_has_a_rule_is_there() -> None:
         (forbidden_imports, "dawr.stores.sqlite", "from dawr.operations.visitor import Issue"),
         (forbidden_imports, "dawr.engine", "from dawr.stores.sqlite import SqliteStore"),
         (forbidden_imports, "dawr.engine", "from dawr.settings import Settings"),
+        (forbidden_imports, "dawr.live.hub", "from dawr.engine import Engine"),
+        (forbidden_imports, "dawr.live.feed", "from dawr.operations.snapshots import LookAtQueue"),
+        (forbidden_imports, "dawr.live.past", "from dawr.stores.sqlite import SqliteStore"),
         (forbidden_imports, "dawr.web.app", "def late() -> None:\n    from dawr.stores import sqlite"),
         (forbidden_imports, "dawr.sweeper", "import dawr.stores.postgres"),
         (impurities, "dawr.domain.day", "import time"),

@@ -4,30 +4,47 @@ import asyncio
 import logging
 import os
 import secrets
+import socket
 import string
 import sys
 import time
 from binascii import b2a_base64
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
 import structlog
 
+from dawr.accounts import Accounts
 from dawr.control import QueueChange
-from dawr.domain.day import Day
 from dawr.domain.events import Origin
-from dawr.domain.venue import Head, Venue, VenueId, checked
+from dawr.domain.venue import Venue, VenueId
 from dawr.engine import Engine
+from dawr.founding import found
+from dawr.live.hub import Hub
 from dawr.operations.admin import ChangeQueue, SetUp
+from dawr.passwords import Passwords
 from dawr.ports import Store
+from dawr.reliability import correlation
+from dawr.reliability.rate_limit import LocalLimiter
 from dawr.settings import Settings, SettingUnfit
 from dawr.stores.data_directory import DataDirectory, DataDirectoryUnfit, make_private
 from dawr.stores.postgres import PostgresStore
 from dawr.stores.sqlite import SqliteStore
 from dawr.sweeper import Sweeper, reset
+from dawr.web.access_log import AccessLog, NoAccessLog
+from dawr.web.app import App
+from dawr.web.auth import Auth
+from dawr.web.client_address import Clients, networks
+from dawr.web.edge import Edge
+from dawr.web.limits import Limits
+from dawr.web.server import Server
+from dawr.web.table import ROUTES
 
+MS_PER_HOUR = 60 * 60 * 1000
+SECONDS_PER_HOUR = 60 * 60
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 COMMAND_LINE = Origin(actor="command line")
 
 
@@ -38,6 +55,9 @@ class Dawr(msgspec.Struct, frozen=True):
     store: Store
     engine: Engine
     ids: "SystemIds"
+    passwords: Passwords
+    accounts: Accounts
+    hub: Hub
 
     async def set_up(self, venue: Venue) -> VenueId:
         """Make the venue, or change the one that has its slug."""
@@ -45,10 +65,7 @@ class Dawr(msgspec.Struct, frozen=True):
         if existing is not None:
             await self.engine.do(existing, SetUp(venue), origin=COMMAND_LINE)
             return existing
-        new = checked(msgspec.structs.replace(venue, id=VenueId(self.ids.venue_code())))
-        today = new.day_at(now(), reached=Day(""))
-        await self.store.add_venue(new, Head(new.id, self.ids.epoch(), today, version=0, config_version=0))
-        return new.id
+        return (await found(self.store, now, self.ids, venue)).id
 
     async def change_queue(self, change: QueueChange) -> str:
         """What a tool asks for, done, and said in a sentence."""
@@ -62,26 +79,77 @@ class Dawr(msgspec.Struct, frozen=True):
 
 @asynccontextmanager
 async def running(settings: Settings) -> AsyncIterator[Dawr]:
-    """Open, migrate and start everything; stop it in order: sweeper, lanes, store, lock."""
+    """Open, migrate and start everything; stop it in order: streams, sweeper, lanes, store, lock."""
     async with opened(settings) as store:
         await store.migrate()
         ids = SystemIds()
         if venues := await store.renew_epochs(ids.epoch):
             structlog.get_logger("dawr").info("epochs.renewed", venues=venues)
+        hub = Hub(
+            store,
+            now,
+            secrets.SystemRandom(),
+            stream_seconds=settings.stream_seconds,
+            most_per_address=settings.most_streams_per_address,
+        )
         engine = Engine(
             store,
             now,
             lanes=settings.lanes if settings.database_url else 1,
             batch_limit=settings.batch_limit,
             most_waiting=settings.most_waiting,
+            committed=hub.committed,
         )
-        sweeping = asyncio.create_task(Sweeper(engine, store, now).run())
+        passwords = Passwords()
+        accounts = _accounts_of(settings, store, engine, passwords, ids)
+        tasks = [asyncio.create_task(Sweeper(engine, store, now).run()), asyncio.create_task(hub.run())]
         try:
-            yield Dawr(settings, store, engine, ids)
+            yield Dawr(settings, store, engine, ids, passwords, accounts, hub)
         finally:
-            sweeping.cancel()
-            await asyncio.wait([sweeping])
+            hub.close()
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
             await engine.stop()
+            passwords.close()
+
+
+def _accounts_of(settings: Settings, store: Store, engine: Engine, passwords: Passwords, ids: "SystemIds") -> Accounts:
+    return Accounts(
+        store,
+        engine,
+        passwords,
+        now,
+        ids,
+        idle_ms=settings.session_idle_hours * MS_PER_HOUR,
+        session_ms=settings.session_hours * MS_PER_HOUR,
+    )
+
+
+def web_app(dawr: Dawr, log: AccessLog) -> App:
+    """Everything that talks HTTP, around a running installation."""
+    settings = dawr.settings
+    clients = Clients(networks(settings.trusted_proxies))
+    auth = Auth(
+        dawr.accounts,
+        clients,
+        on_loopback=settings.host in LOOPBACK,
+        session_seconds=settings.session_hours * SECONDS_PER_HOUR,
+    )
+    limits = Limits(LocalLimiter(ticks), clients, settings)
+    edge = Edge(dawr.engine, dawr.ids, now, dawr.accounts, dawr.hub, auth, limits, clients, settings)
+    return App(ROUTES, edge, log, new_id=correlation_id)
+
+
+def web_server(dawr: Dawr, log: AccessLog, listener: socket.socket, ready: Callable[[str], None]) -> Server:
+    return Server(
+        web_app(dawr, log),
+        listener,
+        access_log=log,
+        new_id=correlation_id,
+        ready=ready,
+        stopping=dawr.hub.close,
+    )
 
 
 @asynccontextmanager
@@ -136,21 +204,29 @@ def refuse_what_cannot_be(settings: Settings) -> None:
     """Combinations that would be unsafe or would not do what they say."""
     if settings.database_url and not settings.database_url.startswith(("postgresql://", "postgres://")):
         raise SettingUnfit("DAWR_DATABASE_URL must begin with postgresql://; leave it empty for the embedded database.")
+    try:
+        networks(settings.trusted_proxies)
+    except ValueError as error:
+        raise SettingUnfit(f"DAWR_TRUSTED_PROXIES cannot be used: {error}.") from error
     if settings.workers > 1 and not settings.database_url:
         raise SettingUnfit(
             f"The embedded database has one writer, so {settings.workers} workers cannot share it. "
             "Use --workers 1, or PostgreSQL with DAWR_DATABASE_URL."
-        )
-    if settings.workers > 1:
-        raise SettingUnfit(
-            "Several workers need a shared store for limits and live updates, which this version does not have yet. "
-            "Use --workers 1."
         )
 
 
 def now() -> int:
     """Milliseconds since 1970 UTC."""
     return time.time_ns() // 1_000_000
+
+
+def ticks() -> int:
+    """Milliseconds that never go back, since some moment."""
+    return time.monotonic_ns() // 1_000_000
+
+
+def correlation_id() -> str:
+    return os.urandom(16).hex()
 
 
 IN_ORDER = bytes.maketrans(
@@ -189,6 +265,7 @@ def configure_logs(settings: Settings) -> None:
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
+            correlation.add_to_log_line,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
@@ -198,6 +275,17 @@ def configure_logs(settings: Settings) -> None:
         logger_factory=structlog.WriteLoggerFactory(sys.stderr),
     )
     logging.basicConfig(level=max(level, logging.WARNING), handlers=[_IntoOurLog()], force=True)
+
+
+def access_log(settings: Settings) -> AccessLog:
+    """A line per request on standard error, unless only warnings are wanted."""
+    shown = logging.getLevelNamesMapping()[settings.log_level.upper()] <= logging.INFO
+    return (AccessLog if shown else NoAccessLog)(_to_standard_error, time.time_ns, readable=sys.stderr.isatty())
+
+
+def _to_standard_error(lines: bytes) -> None:
+    sys.stderr.buffer.write(lines)
+    sys.stderr.buffer.flush()
 
 
 class _IntoOurLog(logging.Handler):

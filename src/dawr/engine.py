@@ -8,6 +8,7 @@ does not harm its batch mates, and a caller who goes away never cancels half of 
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from contextvars import Context
 from typing import Any, ClassVar, Generic, TypeVar, cast
 from zlib import crc32
 
@@ -19,7 +20,7 @@ from dawr.domain.events import NOBODY, Event, Origin
 from dawr.domain.venue import Venue, VenueId
 from dawr.operations.operation import Operation, View
 from dawr.operations.transaction import NotLoaded, Transaction
-from dawr.ports import Clock, OutcomeUnknown, Session, Store, StoreAway, StoreFault, Wants
+from dawr.ports import Changes, Clock, OutcomeUnknown, Session, Store, StoreAway, StoreFault, Wants
 from dawr.reliability.idempotency import Claim, KeyReused, Reply
 
 R = TypeVar("R")
@@ -29,7 +30,16 @@ log = structlog.get_logger("dawr.engine")
 
 MOST_LOADS = 1000
 PATIENCE_SECONDS = 5.0
+LONGEST_SLUG = 32
 ASKED_TOO_OFTEN = f"one command asked for missing rows {MOST_LOADS} times"
+
+
+Committed = Callable[[list[Changes]], None]
+"""Told what a batch changed once the disk has it, in the order of commits of each venue."""
+
+
+def _nobody_watches(_: list[Changes]) -> None:
+    pass
 
 
 class Busy(Exception):
@@ -53,13 +63,15 @@ class Engine:
         lanes: int = 1,
         batch_limit: int = 256,
         most_waiting: int = 10_000,
+        committed: Committed = _nobody_watches,
     ) -> None:
         self._store = store
         self._clock = clock
         self._most_waiting = most_waiting
-        self._lanes = [Lane(store, clock, batch_limit=batch_limit) for _ in range(lanes)]
+        self._lanes = [Lane(store, clock, batch_limit=batch_limit, committed=committed) for _ in range(lanes)]
         self._stopping = False
         self._venue_ids: dict[str, VenueId] = {}
+        self._slugs: dict[VenueId, str] = {}
 
     async def do(self, venue_id: VenueId, operation: Operation[R], *, origin: Origin = NOBODY) -> R:
         """Have an operation decided and stored; what came of it, or the refusal raised."""
@@ -108,12 +120,21 @@ class Engine:
         return await self._store.read([venue_id], lambda session: session.events_after(venue_id, version, most=most))
 
     async def find_venue(self, slug: str) -> VenueId:
-        """A venue keeps its slug, so what was found once stays true."""
+        """By its slug or its id. A venue keeps both, so what was found once stays true."""
         if slug not in self._venue_ids:
-            self._venue_ids = await self._store.venue_ids()
+            slugs = await self._store.venue_ids()
+            self._venue_ids = {**{venue_id: venue_id for venue_id in slugs.values()}, **slugs}
         if slug not in self._venue_ids:
-            raise UnknownVenue(slug)
+            raise UnknownVenue(slug[:LONGEST_SLUG])
         return self._venue_ids[slug]
+
+    async def slug_of(self, venue_id: VenueId) -> str:
+        """What people call the venue."""
+        if venue_id not in self._slugs:
+            self._slugs = {known: slug for slug, known in (await self._store.venue_ids()).items()}
+        if venue_id not in self._slugs:
+            raise UnknownVenue(venue_id[:LONGEST_SLUG])
+        return self._slugs[venue_id]
 
     async def ready(self) -> None:
         """Raise unless a command could be stored now."""
@@ -168,8 +189,9 @@ class Command(msgspec.Struct, Generic[R], eq=False):
 class Lane:
     """The commands of some venues, one batch after the other."""
 
-    def __init__(self, store: Store, clock: Clock, *, batch_limit: int) -> None:
+    def __init__(self, store: Store, clock: Clock, *, batch_limit: int, committed: Committed) -> None:
         self._store = store
+        self._committed = committed
         self._clock = clock
         self._batch_limit = batch_limit
         self._commands: deque[Command[Any]] = deque()
@@ -182,7 +204,8 @@ class Lane:
     def add(self, command: Command[Any]) -> None:
         self._commands.append(command)
         if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._drain())
+            # In a context of its own: what a lane logs is not the doing of whichever request woke it.
+            self._task = asyncio.get_running_loop().create_task(self._drain(), context=Context())
 
     async def stop(self) -> None:
         """Finish what is there; if the store turns out to be away, waiting for it any longer is of no use."""
@@ -208,7 +231,7 @@ class Lane:
     async def _run(self, batch: list[Command[Any]]) -> None:
         """Answer every command of the batch, whatever happens to it."""
         try:
-            outcomes = await self._store.transact(
+            outcomes, changed = await self._store.transact(
                 {command.venue_id for command in batch},
                 lambda session: decide_all(session, batch, self._clock()),
             )
@@ -226,6 +249,15 @@ class Lane:
                 await self._run(batch[half:])
         else:
             _resolve(batch, outcomes)
+            if changed:
+                self._tell(changed)
+
+    def _tell(self, changed: list[Changes]) -> None:
+        """It is stored and answered: a fault of those who watch is not the batch's."""
+        try:
+            self._committed(changed)
+        except Exception:
+            log.exception("watchers.failed")
 
     def _give_up_waiting(self, fault: StoreFault) -> None:
         """The store is away: whoever waited too long already, or all if we stop, need not wait for it again."""
@@ -234,7 +266,7 @@ class Lane:
             _resolve([self._commands.popleft()], [StoreAway(*fault.args)])
 
 
-async def decide_all(session: Session, batch: list[Command[Any]], now: int) -> list[object]:
+async def decide_all(session: Session, batch: list[Command[Any]], now: int) -> tuple[list[object], list[Changes]]:
     """Decide a batch and save what it changed. One outcome per command: an exception is that command's alone."""
     transactions = _open(session, now)
     depth = len(batch) + 2
@@ -246,7 +278,7 @@ async def decide_all(session: Session, batch: list[Command[Any]], now: int) -> l
     changed = [tx.changes() for tx in transactions.values() if tx.changed]
     if changed:
         await session.save(changed)
-    return outcomes
+    return outcomes, changed
 
 
 async def _decide(session: Session, tx: Transaction | None, command: Command[Any], depth: int) -> object:

@@ -5,14 +5,18 @@ does not come back is known not to exist.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
 
+from dawr.domain.account import Account, AccountId, SignedIn
+from dawr.domain.account import Session as AccountSession
 from dawr.domain.events import Event
 from dawr.domain.line import Line
 from dawr.domain.queue import QueueId
-from dawr.domain.ticket import LineKey, Ticket, TicketId
+from dawr.domain.staff import StaffMember
+from dawr.domain.ticket import LineKey, Ticket, TicketId, VisitId
+from dawr.domain.token import Token, TokenId
 from dawr.domain.venue import Head, Venue, VenueId
 from dawr.domain.visit import Visit
 from dawr.domain.waiting import Place
@@ -24,11 +28,21 @@ BULK_STEP = 500
 """The most rows that bulk work changes in one transaction."""
 
 
+class LinePage(NamedTuple):
+    """Those of a line who are not done, in the order of calling: the first `most` behind a place."""
+
+    line: LineKey
+    after: Place
+    most: int
+
+
 class Wants(msgspec.Struct):
     """Rows that commands expect to need: a hint that saves round trips, never a need."""
 
     tickets: set[TicketId] = msgspec.field(default_factory=set)
     open_keys: set[str] = msgspec.field(default_factory=set)
+    visits: set[VisitId] = msgspec.field(default_factory=set)
+    pages: set[LinePage] = msgspec.field(default_factory=set)
     places: set[LineKey] = msgspec.field(default_factory=set)
     """The places of all who wait in a line, read once to tell any number of them how many are ahead."""
     lines: set[LineKey] = msgspec.field(default_factory=set)
@@ -38,6 +52,10 @@ class Wants(msgspec.Struct):
     ended: set[LineKey] = msgspec.field(default_factory=set)
     """Open tickets of lines before this one."""
     answers: set[AnswerKey] = msgspec.field(default_factory=set)
+    staff: bool = False
+    """Everybody who works at the venue."""
+    tokens: bool = False
+    """Every token of the venue."""
 
 
 class Rows(msgspec.Struct):
@@ -45,6 +63,8 @@ class Rows(msgspec.Struct):
 
     tickets: list[Ticket] = msgspec.field(default_factory=list)
     open: list[Ticket] = msgspec.field(default_factory=list)
+    visits: list[Visit] = msgspec.field(default_factory=list)
+    pages: dict[LinePage, list[Ticket]] = msgspec.field(default_factory=dict)
     places: dict[LineKey, list[Place]] = msgspec.field(default_factory=dict)
     """In the order of calling."""
     lines: list[Line] = msgspec.field(default_factory=list)
@@ -52,6 +72,8 @@ class Rows(msgspec.Struct):
     waiting: list[Ticket] = msgspec.field(default_factory=list)
     ended: list[Ticket] = msgspec.field(default_factory=list)
     answers: list[Answer] = msgspec.field(default_factory=list)
+    staff: list[StaffMember] = msgspec.field(default_factory=list)
+    tokens: list[Token] = msgspec.field(default_factory=list)
 
 
 class Changes(msgspec.Struct):
@@ -66,6 +88,8 @@ class Changes(msgspec.Struct):
     lines: list[Line]
     events: list[Event]
     answers: list[Answer]
+    staff: list[StaffMember] = msgspec.field(default_factory=list)
+    tokens: list[Token] = msgspec.field(default_factory=list)
 
 
 class Session(Protocol):
@@ -85,7 +109,57 @@ class Session(Protocol):
         """A venue's events behind this version, in order."""
 
 
+class AccountStore(Protocol):
+    """Accounts and their sessions, which belong to no venue. Each call is a transaction of its own."""
+
+    async def find(self, username: str) -> Account | None: ...
+
+    async def get(self, account_id: AccountId) -> Account | None: ...
+
+    async def add(self, account: Account) -> bool:
+        """False: the name is taken. Of many who add one name at once, one succeeds."""
+
+    async def set_password(self, account_id: AccountId, password_hash: str) -> None: ...
+
+    async def set_disabled(self, account_id: AccountId, disabled_at: int | None) -> None: ...
+
+    async def places(self, account_id: AccountId) -> list[StaffMember]:
+        """Where this account works or worked, by venue."""
+
+    async def has_owner(self) -> bool:
+        """Whether any venue has an owner who can sign in."""
+
+    async def add_session(self, session: AccountSession, *, password_hash: str) -> bool:
+        """False: the account was disabled, or got another password than this, meanwhile."""
+
+    async def signed_in(self, session_hash: str, now: int, *, idle_ms: int) -> SignedIn | None:
+        """Whose session this is; None when it ended, was idle for too long, or its account is disabled."""
+
+    async def touch_session(self, session_hash: str, now: int) -> None: ...
+
+    async def end_session(self, session_hash: str) -> None: ...
+
+    async def end_sessions(self, account_id: AccountId) -> None: ...
+
+    async def purge_sessions(self, now: int, *, most: int) -> int:
+        """Delete sessions that have expired, and say how many."""
+
+    async def token(self, venue_id: VenueId, token_id: TokenId) -> Token | None: ...
+
+    async def set_owner_code(self, code_hash: str, now: int) -> None:
+        """The code that makes the first owner's account; an earlier one is forgotten."""
+
+    async def is_owner_code(self, code_hash: str, *, made_after: int) -> bool:
+        """Whether it could be taken now."""
+
+    async def take_owner_code(self, code_hash: str, *, made_after: int) -> bool:
+        """True for one of all who bring the right code, however many come at once."""
+
+
 class Store(Protocol):
+    @property
+    def accounts(self) -> AccountStore: ...
+
     async def transact(self, venues: Iterable[VenueId], work: Callable[[Session], Awaitable[T]]) -> T:
         """Lock the venues' heads in id order, run work, commit; return only when the disk has it.
 

@@ -39,6 +39,43 @@ class Settings(msgspec.Struct, frozen=True):
     answers_kept_hours: Annotated[
         int, Meta(ge=24, le=24 * 30, description="How long the answer to a request with an Idempotency-Key is kept.")
     ] = 48
+    rate_limits: Annotated[
+        Literal["on", "off"], Meta(description="Off for load runs only: then nobody is held back.")
+    ] = "on"
+    limit_clinic_join: Annotated[
+        int, Meta(ge=1, le=1_000_000, description="Numbers per minute and address at the clinic door.")
+    ] = 60
+    limit_join: Annotated[
+        int, Meta(ge=1, le=1_000_000, description="Joins per minute and address at the restaurant door and `/v1`.")
+    ] = 20
+    limit_look: Annotated[
+        int, Meta(ge=1, le=1_000_000, description="Other requests per minute and address, of those not signed in.")
+    ] = 600
+    limit_caller: Annotated[
+        int, Meta(ge=1, le=1_000_000, description="Requests per minute of one account, token, kiosk or display.")
+    ] = 1200
+    limit_login: Annotated[
+        int, Meta(ge=1, le=1_000_000, description="Failed logins per 15 minutes, of an account and of an address.")
+    ] = 5
+    stream_seconds: Annotated[
+        int, Meta(ge=10, le=86_400, description="How long an event stream stays open before the client resumes it.")
+    ] = 300
+    most_streams_per_address: Annotated[
+        int, Meta(ge=1, le=1_000_000, description="Event streams of one address; a whole clinic may have but one.")
+    ] = 500
+    cors_origins: Annotated[
+        str, Meta(description="Sites whose pages may call the API with a bearer token, separated by commas.")
+    ] = ""
+    trusted_proxies: Annotated[
+        str,
+        Meta(description="Networks whose X-Forwarded-For and X-Forwarded-Proto are believed, separated by commas."),
+    ] = "127.0.0.0/8,::1/128"
+    session_hours: Annotated[
+        int, Meta(ge=1, le=24 * 90, description="How long somebody stays signed in, whatever they do.")
+    ] = 24 * 7
+    session_idle_hours: Annotated[
+        int, Meta(ge=1, le=24 * 90, description="How long somebody stays signed in without doing anything.")
+    ] = 12
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"], Meta(description="The least level that is logged.")
     ] = "info"

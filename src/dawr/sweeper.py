@@ -39,7 +39,7 @@ class Sweeper:
             await asyncio.sleep(LOOKS_EVERY_SECONDS)
 
     async def look_around(self) -> None:
-        """Sweep every venue whose day has changed since it was last swept, and drop expired answers.
+        """Sweep every venue whose day has changed since it was last swept; drop answers and sessions that expired.
 
         What is wrong with one venue is logged, and keeps no other one waiting.
         """
@@ -51,6 +51,8 @@ class Sweeper:
             except Exception:
                 log.exception("sweep.failed", venue=venue_id)
         while await self._store.purge_answers(self._clock(), most=BULK_STEP) == BULK_STEP:
+            pass
+        while await self._store.accounts.purge_sessions(self._clock(), most=BULK_STEP) == BULK_STEP:
             pass
 
     async def _look_at(self, venue_id: VenueId) -> None:

@@ -90,7 +90,7 @@ def test_a_schema_that_is_behind_is_named(spoiled: Installation) -> None:
 
 
 def test_a_database_of_a_newer_dawr_is_refused(spoiled: Installation) -> None:
-    spoiled.rows("UPDATE migrations SET number = 9999 WHERE owner = 'dawr'")
+    spoiled.rows("UPDATE migrations SET number = 9999 WHERE owner = 'dawr' AND number = 2")
 
     for command in ("check", "migrate", "serve"):
         done = spoiled.dawr(command)

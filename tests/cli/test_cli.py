@@ -1,5 +1,7 @@
 """What `dawr` says about itself."""
 
+import re
+
 import pytest
 
 from dawr import __version__
@@ -16,7 +18,7 @@ def test_help_lists_every_command(option: str) -> None:
     done = dawr(option)
 
     assert done.exit_code == 0
-    assert [line.split()[0] for line in done.said.partition("Commands:\n")[2].splitlines()] == list(COMMANDS)
+    assert re.findall(r"^  (\w+)  ", done.said.partition("Commands:\n")[2], re.MULTILINE) == list(COMMANDS)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -1,9 +1,11 @@
 """`dawr demo`: the sample venues, at once."""
 
 import asyncio
+import re
 from pathlib import Path
 from random import Random
 
+import argon2
 import msgspec
 
 from dawr.bootstrap import SystemIds, now
@@ -13,6 +15,7 @@ from dawr.operations.snapshots import LookAtQueue
 from dawr.sample import CLINIC
 from dawr.sample_life import SampleLife
 from dawr.stores.sqlite import SqliteStore
+from tests.cli.databases import rows_of
 from tests.running import Client, DawrServer, dawr, venue_document
 from tests.stores.doing import found, kinds_of
 
@@ -81,9 +84,40 @@ async def test_a_day_that_is_played_brings_people_who_are_served(tmp_path: Path)
     await store.close()
 
 
-def test_a_password_is_said_to_have_no_effect_yet(tmp_path: Path) -> None:
-    with DawrServer(tmp_path, "demo", "--data", tmp_path / "data", "--password", "open sesame") as demo:
+def test_the_sample_account_owns_both_venues_with_the_password_that_is_told(demo: DawrServer, tmp_path: Path) -> None:
+    told = re.search(r"^Sign in as demo with the password (\S+)$", demo.log.read_text(), re.MULTILINE)
+
+    assert told is not None
+    for slug in ("clinic", "demo-restaurant"):
+        assert dawr("staff", "list", "--venue", slug, "--data", tmp_path / "data").said == "demo  owner\n"
+    assert fits(tmp_path, told.group(1))
+    assert "/first-run" not in demo.log.read_text()
+
+
+def test_the_demo_takes_any_password_and_does_not_repeat_it(tmp_path: Path) -> None:
+    with DawrServer(tmp_path, "demo", "--data", tmp_path / "data", "--password", "sesame") as demo:
+        assert fits(tmp_path, "sesame")
         log = demo.log.read_text()
 
-    assert "no staff accounts yet" in log
-    assert "open sesame" not in log
+    assert "sesame" not in log
+    assert "Sign in as" not in log
+
+
+def test_a_demo_that_is_started_again_has_the_new_password_alone(demo: DawrServer, tmp_path: Path) -> None:
+    demo.stop()
+    with DawrServer(tmp_path, "demo", "--data", tmp_path / "data", "--password", "first"):
+        pass
+    demo.start()
+    told = re.findall(r"^Sign in as demo with the password (\S+)$", demo.log.read_text(), re.MULTILINE)
+
+    assert len(set(told)) == 2
+    assert [fits(tmp_path, password) for password in (told[-1], "first", told[0])] == [True, False, False]
+
+
+def fits(directory: Path, password: str) -> bool:
+    """Whether the sample account has this password."""
+    ((kept,),) = rows_of(directory / "data" / "dawr.sqlite", "SELECT password_hash FROM accounts")
+    try:
+        return argon2.PasswordHasher().verify(kept, password)
+    except argon2.exceptions.VerifyMismatchError:
+        return False

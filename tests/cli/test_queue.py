@@ -54,14 +54,10 @@ def test_what_does_not_exist_is_said_in_a_sentence(tmp_path: Path) -> None:
 
 
 def test_the_history_says_that_it_came_from_the_command_line(tmp_path: Path) -> None:
-    document = venue_document({"id": "lab"})
-    for arguments in (
-        ("venue", "apply", "-"),
-        ("venue", "apply", "-"),
-        ("queue", "close", "lab"),
-        ("queue", "reset", "lab"),
-    ):
-        dawr(*arguments, stdin=document, DAWR_DATA=tmp_path)
+    for room in ("101", "102", "102"):
+        dawr("venue", "apply", "-", stdin=venue_document({"id": "lab", "room": room}), DAWR_DATA=tmp_path)
+    for verb in ("close", "reset"):
+        dawr("queue", verb, "lab", DAWR_DATA=tmp_path)
 
     with contextlib.closing(open_reading(tmp_path / "dawr.sqlite")) as database:
         events = database.execute("SELECT kind, actor FROM events ORDER BY version").fetchall()

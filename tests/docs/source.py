@@ -13,12 +13,12 @@ from dawr.cli import main
 from dawr.domain import errors
 from dawr.domain.queue import QUEUE_VERBS
 from dawr.domain.ticket import VERBS
-from dawr.engine import Busy, Engine, Stopping
-from dawr.ports import Ids
+from dawr.engine import Busy, Stopping
 from dawr.reliability.idempotency import KeyReused
 from dawr.settings import PREFIX, Settings
-from dawr.web.app import App
+from dawr.web.openapi import codes_of
 from dawr.web.problems import CODE_OF_FAULT, STATUS_OF
+from dawr.web.table import ROUTES
 from tests.docs.pages import ROOT
 
 SOURCE = ROOT / "src" / "dawr"
@@ -47,14 +47,14 @@ def settings() -> dict[str, tuple[str, str, str]]:
 
 
 def problems() -> dict[str, str]:
-    """Code → status."""
+    """Code → status: of the rules, of the table of routes, and of what a handler or the server refuses by itself."""
     found = {leaf.code: _status(leaf) for leaf in _leaves(errors.Refused)}
     found |= {kind.code: _status(kind) for kind in (KeyReused, Busy, Stopping)}
     found |= {code: _status(fault) for fault, code in CODE_OF_FAULT.items()}
-    for call in _calls(SOURCE / "web", {"BadRequest", "Problem"}):
-        match call.args:
-            case [ast.Constant(value=int(status)), ast.Constant(value=str(code)), *_]:
-                found[code] = str(status)
+    for route in ROUTES:
+        found |= {code: str(status) for status, codes in codes_of(route).items() for code in codes}
+    for status, code in (*_refusals_in_code(), *_refusals_by_name()):
+        found[code] = str(status)
     return found
 
 
@@ -78,8 +78,7 @@ def commands() -> dict[str, set[str]]:
 
 
 def endpoints() -> set[str]:
-    app = App(cast("Engine", None), cast("Ids", None), Settings())
-    return {f"{method} {path}" for path, (method, _) in app._routes.items()}
+    return {f"{route.method} {route.path}" for route in ROUTES}
 
 
 def complaints() -> dict[str, str]:
@@ -103,6 +102,32 @@ def texts() -> Iterator[Path]:
         for file in [path] if path.is_file() else sorted(path.rglob("*")):
             if file.is_file() and file.suffix in kinds and made.isdisjoint(file.relative_to(ROOT).parts):
                 yield file
+
+
+def _refusals_in_code() -> Iterator[tuple[int, str]]:
+    """`BadRequest(413, "body-too-large", …)`, and what derives from it."""
+    for call in _calls(SOURCE / "web", {"BadRequest", "Problem", "super().__init__"}):
+        match call.args:
+            case [ast.Constant(value=int(status)), ast.Constant(value=str(code)), *_]:
+                yield status, code
+
+
+def _refusals_by_name() -> Iterator[tuple[int, str]]:
+    """`LATE = (408, "request-timeout", …)`, raised as `BadRequest(*LATE)`."""
+    for file in sorted((SOURCE / "web").rglob("*.py")):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        named = {
+            target.id: node.value.elts
+            for node in tree.body
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        }
+        for call in _calls(file, {"BadRequest"}):
+            match call.args:
+                case [ast.Starred(value=ast.Name(id=name))]:
+                    status, code, *_ = (element.value for element in named[name] if isinstance(element, ast.Constant))
+                    yield cast("int", status), cast("str", code)
 
 
 def _default(value: object) -> str:

@@ -6,19 +6,26 @@ import pytest
 
 from dawr.domain import errors
 from dawr.domain.errors import (
+    AlreadyStaff,
     InvalidValue,
+    LastOwner,
     LineEnded,
     OutsideHours,
+    OwnerCodeInvalid,
     QueueClosed,
     QueueFull,
     QueueInWrongState,
     QueuePaused,
     Refused,
+    RoleTooLow,
     TicketInWrongState,
     UnknownDesk,
     UnknownQueue,
+    UnknownStaff,
     UnknownTicket,
+    UnknownToken,
     UnknownVenue,
+    UsernameTaken,
 )
 
 ONE_OF_EACH: tuple[Refused, ...] = (
@@ -26,6 +33,13 @@ ONE_OF_EACH: tuple[Refused, ...] = (
     UnknownQueue("lab"),
     UnknownDesk("desk-1"),
     UnknownTicket(),
+    UnknownStaff("amna"),
+    UnknownToken(),
+    RoleTooLow("staff", "manager"),
+    OwnerCodeInvalid(),
+    LastOwner("amna"),
+    UsernameTaken("amna"),
+    AlreadyStaff("amna"),
     TicketInWrongState("A001", "finished", "call"),
     QueueInWrongState("lab", "open", "resume"),
     LineEnded("A001", "call"),
@@ -39,12 +53,15 @@ ONE_OF_EACH: tuple[Refused, ...] = (
 
 def drawn_tree() -> dict[str, set[str]]:
     """Kind → its leaves, as the module's first words draw them."""
-    tree = {}
+    tree: dict[str, set[str]] = {}
+    kind = ""
     for line in (errors.__doc__ or "").splitlines():
         branch, _, rest = line.strip().partition("── ")
         if branch in {"├", "└"}:
             kind, _, leaves = rest.partition(" ")
             tree[kind] = {leaf.strip() for leaf in leaves.split("·")}
+        elif branch.startswith("│"):
+            tree[kind] |= {leaf.strip() for leaf in branch[1:].split("·")}
     return tree
 
 

@@ -1,44 +1,51 @@
-"""The clinic's door from outside: a real server on each store, and queues nobody has used yet."""
+"""The doors from outside: a real server on each store, and queues and restaurants nobody has used yet."""
 
-import asyncio
 import itertools
+import json
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dawr.bootstrap import SystemIds
-from dawr.domain.venue import Venue
-from dawr.engine import Engine
-from dawr.settings import Settings
+from dawr.domain.staff import Role
 from dawr.stores.sqlite import SqliteStore
-from dawr.web.app import App
-from dawr.web.server import Server, listen, url_of
-from tests.builders import DrivenClock, a_head, a_queue, a_venue
+from tests.builders import DrivenClock, a_desk, a_head, a_queue, a_venue
 from tests.doors.here import Here
+from tests.doors.restaurant import Restaurant, restaurant_document
+from tests.doors.roles import CLINIC, OWNER, PASSWORD, bearers_of, signed_in
 from tests.running import Client, DawrServer, dawr, venue_document
 from tests.servers import PostgresServer
+from tests.serving import installed, quiet, served
 
-FRESH = [f"fresh{number}" for number in range(100)]
+FRESH = [f"fresh{number}" for number in range(500)]
+
+_slugs = (f"bistro-{number}" for number in itertools.count(1))
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+@pytest.fixture(scope="session", params=["sqlite", "postgres"])
 def clinic(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DawrServer]:
-    """A clinic that is served, with queues of every kind."""
+    """A clinic that is served, with queues of every kind and an owner."""
     directory = tmp_path_factory.mktemp("clinic")
     if request.param == "sqlite":
-        with served(directory, DAWR_DATA=directory / "data") as server:
+        with founded(directory, DAWR_DATA=directory / "data") as server:
             yield server
         return
     postgres: PostgresServer = request.getfixturevalue("postgres_server")
-    with postgres.lend_database() as url, served(directory, DAWR_DATABASE_URL=url) as server:
+    with postgres.lend_database() as url, founded(directory, DAWR_DATABASE_URL=url) as server:
         yield server
 
 
-def served(directory: Path, **settings: str | Path) -> DawrServer:
-    applied = dawr("venue", "apply", "-", stdin=venue_document(*every_kind_of_queue()), **settings)
+def founded(directory: Path, **settings: str | Path) -> DawrServer:
+    set_up = json.loads(venue_document(*every_kind_of_queue()))
+    set_up["desks"] = [
+        {"id": "window", "name": {"en": "Window"}, "queues": ["xray", *FRESH]},
+        {"id": "back-room", "name": {"en": "Back room"}, "queues": ["small"]},
+    ]
+    applied = dawr("venue", "apply", "-", stdin=json.dumps(set_up), **settings)
     assert applied.exit_code == 0, applied
+    added = dawr("staff", "add", OWNER, "--role", "owner", "--password-stdin", stdin=PASSWORD, **settings)
+    assert added.exit_code == 0, added
     return DawrServer(directory, "serve", **settings)
 
 
@@ -60,15 +67,43 @@ def client(clinic: DawrServer) -> Iterator[Client]:
         yield client
 
 
-@pytest.fixture(scope="module")
-def fresh_queues() -> Iterator[str]:
-    return itertools.cycle(FRESH)
+@pytest.fixture(scope="session")
+def fresh_queues(clinic: DawrServer) -> Iterator[str]:
+    return iter(FRESH)
 
 
 @pytest.fixture
-def queue(clinic: DawrServer, fresh_queues: Iterator[str]) -> str:
+def queue(fresh_queues: Iterator[str]) -> str:
     """A queue that nobody has asked for anything yet."""
     return next(fresh_queues)
+
+
+@pytest.fixture(scope="session")
+def owner(clinic: DawrServer) -> str:
+    """The session of the owner."""
+    with Client(clinic.url) as client:
+        return signed_in(client)
+
+
+@pytest.fixture(scope="session")
+def bearers(clinic: DawrServer, owner: str) -> dict[Role, str]:
+    """A token of each role at the clinic."""
+    with Client(clinic.url) as client:
+        return bearers_of(client, CLINIC, owner)
+
+
+@pytest.fixture
+def staff(bearers: dict[Role, str]) -> str:
+    return bearers["staff"]
+
+
+@pytest.fixture
+def restaurant(client: Client, owner: str) -> Restaurant:
+    """A restaurant that nobody has been to yet, with a token of each role."""
+    slug = next(_slugs)
+    made = client.post(f"/v1/venues/{slug}/set-up", restaurant_document(), bearer=owner, method="PUT")
+    assert made.status == 201, made
+    return Restaurant(client, slug, bearers_of(client, slug, owner), owner)
 
 
 @pytest.fixture
@@ -77,18 +112,8 @@ async def here(tmp_path: Path) -> AsyncIterator[Here]:
     clock = DrivenClock()
     store = SqliteStore(tmp_path / "dawr.sqlite", clock=clock)
     await store.migrate()
-    venue = a_venue(a_queue("lab", prefix="A"), a_queue("eye"))
+    venue = a_venue(a_queue("lab", prefix="A"), a_queue("eye"), desks=(a_desk("desk-1"),))
     await store.add_venue(venue, a_head(venue))
-    engine = Engine(store, clock)
-    listener = listen("127.0.0.1", 0)
-    server = Server(App(engine, SystemIds(), settings_for(venue)), listener, ready=lambda _: None)
-    serving = asyncio.create_task(server.run_until_stopped())
-    yield Here(url_of(listener), engine, venue, clock)
-    server.should_exit = True
-    await serving
-    await engine.stop()
+    async with installed(store, clock, quiet(clinic_venue=venue.slug)) as dawr, served(dawr) as url:
+        yield Here(url, dawr, venue, clock)
     await store.close()
-
-
-def settings_for(venue: Venue) -> Settings:
-    return Settings(clinic_venue=venue.slug)

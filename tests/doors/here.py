@@ -6,9 +6,12 @@ from typing import TypeVar
 
 import msgspec
 
+from dawr.bootstrap import COMMAND_LINE, Dawr
+from dawr.domain.staff import Role
 from dawr.domain.venue import Venue
 from dawr.engine import Engine
 from dawr.operations.operation import Operation
+from dawr.reliability.idempotency import Reply
 from tests.builders import DrivenClock
 from tests.running import Answer, Client
 
@@ -17,21 +20,39 @@ R = TypeVar("R")
 
 class Here(msgspec.Struct, frozen=True):
     url: str
-    engine: Engine
+    dawr: Dawr
     venue: Venue
     clock: DrivenClock
 
+    @property
+    def engine(self) -> Engine:
+        return self.dawr.engine
+
     async def enter(self, clinic: str, user: str, *, key: str | None = None) -> Answer:
-        return await self._ask(lambda client: client.enter(clinic, user, key=key))
+        return await self.ask(lambda client: client.enter(clinic, user, key=key))
 
     async def status(self, clinic: str) -> Answer:
-        return await self._ask(lambda client: client.status(clinic))
+        return await self.ask(lambda client: client.status(clinic))
+
+    async def post(self, path: str, given: object, *, bearer: str | None = None, key: str | None = None) -> Answer:
+        """To the clinic's door."""
+        return await self.ask(lambda client: client.post(f"/api/v1/queue/{path}", given, bearer=bearer, key=key))
+
+    async def position(self, clinic: str, user: str) -> Answer:
+        return await self.ask(lambda client: client.get("/api/v1/queue/position", clinic=clinic, user=user))
 
     async def do(self, operation: Operation[R]) -> R:
-        """What staff do, for whom there is no door yet."""
+        """What the door itself does not offer."""
         return await self.engine.do(self.venue.id, operation)
 
-    async def _ask(self, question: Callable[[Client], Answer]) -> Answer:
+    async def bearer(self, role: Role = "staff") -> str:
+        """A token of this role, made on the command line."""
+        _, bearer = await self.dawr.accounts.make_token(
+            self.venue.id, "api", role, "A program", by=None, render=lambda _: Reply(201, b""), origin=COMMAND_LINE
+        )
+        return bearer
+
+    async def ask(self, question: Callable[[Client], Answer]) -> Answer:
         def ask() -> Answer:
             with Client(self.url) as client:
                 return question(client)

@@ -68,24 +68,21 @@ def test_the_status_of_an_unknown_clinic_is_not_found(client: Client) -> None:
         "/api/v1/queue/status?clinic=xray&clinic=small",
         "/api/v1/queue/status?Clinic=xray",
         "/api/v1/queue/status?&&&=&",
+        "/api/v1/queue/status?clinic=xray&_=1700000000",
+        "/api/v1/queue/status?clinic=%ff%fe",
+        "/api/v1/queue/status?clinic=%ed%a0%80",
     ],
 )
-def test_the_clinic_must_be_named_once(client: Client, path: str) -> None:
+def test_the_clinic_must_be_named_once_and_nothing_else(client: Client, path: str) -> None:
     must_be_problem(client.ask(path), 422, "invalid-query")
 
 
-@pytest.mark.parametrize(
-    "code", ["%00", "%0d%0aSet-Cookie:x", "%ff%fe", "%ed%a0%80", "%e2%80%8f", "a" * 4000, "..%2f..%2fetc", "'--", "%"]
-)
+@pytest.mark.parametrize("code", ["%00", "%0d%0aSet-Cookie:x", "%e2%80%8f", "a" * 4000, "..%2f..%2fetc", "'--", "%"])
 def test_a_strange_clinic_is_just_not_found(client: Client, code: str) -> None:
     answer = client.status(code)
 
     must_be_problem(answer, 404, "unknown-queue")
     assert "set-cookie" not in answer.headers
-
-
-def test_other_parameters_are_not_minded(client: Client) -> None:
-    assert client.status("xray&_=1700000000").status == 200
 
 
 def test_head_is_get_without_a_body(client: Client) -> None:

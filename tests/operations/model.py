@@ -25,6 +25,7 @@ Seen = tuple[int, str, str | None, str | None, int]
 OFFSET_MS = 3 * 60 * 60 * 1000
 DAY_START_MS = 5 * 60 * 60 * 1000
 ENDED = {"finished", "left", "expired"}
+NEAR_TURN = 3
 TIMES = ("called", "recalled", "started", "finished", "missed", "rejoined", "held", "resumed", "left", "expired")
 CHANGES = {
     Recall: ("called", "called", "recalled"),
@@ -189,6 +190,9 @@ class Model:
             "desk_id": None,
             "recalls": 0,
             "from_ticket_id": None,
+            "name": None,
+            "party_size": 1,
+            "area": None,
             **{f"{participle}_at": None for participle in TIMES},
         }
         self.tickets[operation.ticket_id] = ticket
@@ -307,6 +311,7 @@ class Model:
             "already": already,
             "reserve_mode": queue["capacity"] is not None
             and line["used_before"] + ticket["number"] > queue["capacity"],
+            "is_near": ticket["state"] == "waiting" and ahead <= NEAR_TURN,
         }
 
     def _ticket(self, ticket_id: str) -> dict[str, Any]:

@@ -45,4 +45,16 @@ FILL = (
     {_TICKET}
     SELECT venue_id || '/enter', 'anonymous', 'key-' || i, 'f', 'completed', 0, 201, CAST('{{}}' AS BYTES), i
     FROM ticket""",
+    f"""INSERT INTO accounts (account_id, username, password_hash, created_at)
+    {_TICKET}
+    SELECT 'account-' || i, 'name-' || i, 'hash', i FROM ticket""",
+    f"""INSERT INTO sessions (session_hash, account_id, created_at, seen_at, expires_at)
+    {_TICKET}
+    SELECT 'session-' || i, 'account-' || (i % 500), i, i, i FROM ticket""",
+    f"""INSERT INTO staff (venue_id, account_id, username, role, added_at)
+    {_TICKET}
+    SELECT 'venue-' || (i % 300), 'account-' || i, 'name-' || i, 'staff', i FROM ticket""",
+    f"""INSERT INTO tokens (venue_id, token_id, secret_hash, kind, role, name, made_by, made_at)
+    {_TICKET}
+    SELECT 'venue-' || (i % 300), 'token-' || i, 'hash', 'api', 'staff', 'A program', 'name-1', i FROM ticket""",
 )

@@ -72,6 +72,7 @@ async def test_an_issued_ticket_is_an_event_with_its_facts(engine: Engine, clock
         "priority": 2,
         "sequence": 1,
         "state": "waiting",
+        "line": {"waiting": 1},
     }
 
 

@@ -10,6 +10,7 @@ import asyncpg
 import msgspec
 import pytest
 
+from dawr.domain.account import Account, AccountId
 from dawr.domain.venue import Venue, VenueId
 from dawr.engine import Engine
 from dawr.operations.snapshots import LookAtQueue
@@ -23,6 +24,8 @@ from tests.stores.doing import found, numbers, rendered, stored_head, take, toge
 from tests.stores.proxy import Lost, Proxy
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+
+AMNA = Account(AccountId("account-1"), "amna", "hash of a password", 1)
 
 
 @pytest.fixture(scope="module")
@@ -188,6 +191,35 @@ async def test_a_commit_that_is_not_answered_is_unknown_and_a_retry_finds_out(
     assert retried.replayed
     assert retried.body.endswith(b"has number 2")
     assert await PostgresDatabase(postgres_url).rows("SELECT count(*) FROM tickets") == [(2,)]
+
+
+async def test_an_account_whose_commit_is_not_answered_is_unknown_and_is_there(
+    own_server: PostgresServer, postgres_url: str, store: PostgresStore
+) -> None:
+    async with a_store_behind_a_proxy(own_server, postgres_url) as (proxied, proxy):
+        await proxied.accounts.has_owner()
+        proxy.loses = "the connection"
+
+        with pytest.raises(OutcomeUnknown):
+            await proxied.accounts.add(AMNA)
+
+    assert await store.accounts.find("amna") == AMNA
+
+
+async def test_whoever_is_told_to_stop_during_a_commit_stops(
+    own_server: PostgresServer, postgres_url: str, store: PostgresStore
+) -> None:
+    async with a_store_behind_a_proxy(own_server, postgres_url) as (proxied, proxy):
+        await proxied.accounts.has_owner()
+        proxy.loses = "the answer"
+        adding = asyncio.create_task(proxied.accounts.add(AMNA))
+        while await store.accounts.find("amna") is None:
+            assert not adding.done()
+
+        adding.cancel()
+
+        with pytest.raises(asyncio.CancelledError):
+            await adding
 
 
 async def test_a_commit_that_is_answered_by_a_rollback_is_no_success(store: PostgresStore, venue: Venue) -> None:

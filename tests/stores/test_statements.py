@@ -14,9 +14,12 @@ import asyncpg
 import msgspec
 import pytest
 
+from dawr.domain.account import Account, Session
 from dawr.domain.events import Event
 from dawr.domain.line import Line
+from dawr.domain.staff import StaffMember
 from dawr.domain.ticket import Ticket
+from dawr.domain.token import Token
 from dawr.domain.venue import Head
 from dawr.domain.visit import Visit
 from dawr.reliability.idempotency import Answer
@@ -29,7 +32,12 @@ Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 Access = tuple[str, str]
 """A table or index, and the columns it is searched by."""
 
-GUARDED = {"tickets", "events", "lines", "visits", "idempotency", "heads", "venues"}
+GUARDED = {"tickets", "events", "lines", "visits", "idempotency", "heads", "venues"} | {
+    "accounts",
+    "sessions",
+    "staff",
+    "tokens",
+}
 
 READ_WHOLE = {
     "create_migrations": "makes a table",
@@ -38,6 +46,10 @@ READ_WHOLE = {
     "mark_copy": "one row",
     "settle": "one row",
     "store_now": "no row",
+    "set_owner_code": "one row",
+    "right_owner_code": "one row",
+    "take_owner_code": "one row",
+    "first_active_owner": "is asked at the start, and stops at the first one",
     "venue_slugs": "all the venues are what it is asked for",
     "all_heads": "all the venues are what it is asked for, once after a restore",
     "check_events": "looks at every row, when nobody is in a hurry",
@@ -64,6 +76,24 @@ KEYS: dict[str, list[Access]] = {
     "save_venues": [("venues_slug_key", "slug")],
     "answers_by_key": [("idempotency_pkey", "scope principal key")],
     "purge_answers": [("idempotency_by_expiry", "expires_at")],
+    "staff_of_venue": [("staff_pkey", "venue_id")],
+    "staff_of_account": [("staff_by_account", "account_id")],
+    "tokens_of_venue": [("tokens_pkey", "venue_id")],
+    "token_by_id": [("tokens_pkey", "venue_id token_id")],
+    "account_by_username": [("accounts_username_key", "username")],
+    "account_by_id": [("accounts_pkey", "account_id")],
+    "set_password": [("accounts_pkey", "account_id")],
+    "set_disabled": [("accounts_pkey", "account_id")],
+    "add_session": [("accounts_pkey", "account_id")],
+    "signed_in": [
+        ("accounts_pkey", "account_id"),
+        ("sessions_pkey", "session_hash"),
+        ("staff_by_account", "account_id"),
+    ],
+    "touch_session": [("sessions_pkey", "session_hash")],
+    "end_session": [("sessions_pkey", "session_hash")],
+    "end_sessions": [("sessions_by_account", "account_id")],
+    "purge_sessions": [("sessions_by_expiry", "expires_at"), ("sessions_pkey", "session_hash")],
 }
 
 INSERTS = {
@@ -75,6 +105,9 @@ INSERTS = {
     "add_events",
     "save_lines",
     "keep_answers",
+    "add_account",
+    "save_staff",
+    "save_tokens",
 }
 
 TABLES: dict[str, type[msgspec.Struct]] = {
@@ -84,6 +117,10 @@ TABLES: dict[str, type[msgspec.Struct]] = {
     "events": Event,
     "idempotency": Answer,
     "heads": Head,
+    "accounts": Account,
+    "sessions": Session,
+    "staff": StaffMember,
+    "tokens": Token,
 }
 
 
@@ -130,12 +167,15 @@ async def test_every_statement_finds_its_rows_by_key(database_in_use: Database) 
 
 # SQLite says it in sentences: SEARCH t USING INDEX tickets_waiting (venue_id=? AND queue_id=?)
 
-SEARCH = re.compile(r"SEARCH (\w+) USING (?:COVERING )?(?:INDEX (\w+)|(?:INTEGER )?PRIMARY KEY) \((.*)\)")
+SEARCH = re.compile(
+    r"SEARCH (\w+) USING (?:COVERING )?(?:INDEX (\w+)|(?:INTEGER )?PRIMARY KEY) \((.*)\)(?: LEFT-JOIN)?"
+)
 
 SQLITE_NAMES = {
     "sqlite_autoindex_tickets_1": "tickets_pkey",
     "sqlite_autoindex_idempotency_1": "idempotency_pkey",
     "sqlite_autoindex_venues_2": "venues_slug_key",
+    "sqlite_autoindex_accounts_2": "accounts_username_key",
 }
 
 

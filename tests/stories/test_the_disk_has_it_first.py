@@ -9,21 +9,19 @@ import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dawr.bootstrap import SystemIds
-from dawr.engine import Engine
-from dawr.settings import Settings
 from dawr.stores.sqlite import SqliteStore
-from dawr.web.app import App
-from dawr.web.server import Server, listen, url_of
 from tests.builders import DrivenClock, a_head, a_venue
 from tests.running import PROGRAM, READY, Client, eventually
+from tests.serving import installed, quiet, served
 
 TAKES = 100
+UNLIMITED = {**os.environ, "DAWR_RATE_LIMITS": "off"}
 TRACED = "trace=read,recvfrom,recvmsg,write,writev,sendto,sendmsg,fsync,fdatasync"
 SYNCED = re.compile(r"(fsync|fdatasync)(\(\d+\)| resumed>\)?)\s+= 0")
 
@@ -56,7 +54,7 @@ class WatchedFile(apsw.VFSFile):
 
 
 class WatchedApp:
-    """An app with a note of every request that was read, and of every answer that begins."""
+    """An app with a note of every request that was read, and of every answer that goes out."""
 
     def __init__(self, app: ASGIApp, log: Log) -> None:
         self.app = app
@@ -68,12 +66,24 @@ class WatchedApp:
             self.log.append("request")
             return message
 
-        async def noted_send(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                self.log.append(f"answer {message['status']}")
-            await send(message)
+        cycle = scope["extensions"]["dawr.cycle"]
+        cycle.transport = WatchedTransport(cycle.transport, self.log)
+        await self.app(scope, noted_receive, send)
 
-        await self.app(scope, noted_receive, noted_send)
+
+class WatchedTransport:
+    """The way out of one answer, with a note of what is written."""
+
+    def __init__(self, transport: asyncio.Transport, log: Log) -> None:
+        self._transport = transport
+        self._log = log
+
+    def write(self, data: bytes) -> None:
+        self._log.append(f"answer {data.split(maxsplit=2)[1].decode()}")
+        self._transport.write(data)
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever else a transport does
+        return getattr(self._transport, name)
 
 
 @asynccontextmanager
@@ -95,18 +105,14 @@ async def test_a_number_is_on_disk_before_it_is_told(tmp_path: Path) -> None:
     venue = a_venue()
     async with watched_store(tmp_path / "dawr.sqlite", log) as store:
         await store.add_venue(venue, a_head(venue))
-        engine = Engine(store, DrivenClock())
-        app = WatchedApp(App(engine, SystemIds(), Settings(clinic_venue=venue.slug)), log)
-        listener = listen("127.0.0.1", 0)
-        server = Server(app, listener, ready=lambda _: None)
-        serving = asyncio.create_task(server.run_until_stopped())
-        log.clear()
+        async with (
+            installed(store, DrivenClock(), quiet(clinic_venue=venue.slug)) as dawr,
+            served(dawr, lambda app: WatchedApp(app, log)) as url,
+        ):
+            log.clear()
 
-        await asyncio.to_thread(take_numbers, url_of(listener))
-        happened = list(log)
-        server.should_exit = True
-        await serving
-        await engine.stop()
+            await asyncio.to_thread(take_numbers, url)
+            happened = list(log)
 
     assert answered_after_a_sync(happened) == TAKES
 
@@ -117,7 +123,7 @@ def test_the_system_calls_of_the_server_show_it_too(tmp_path: Path) -> None:
     command = ["strace", "-f", "-s", "64", "-e", TRACED, "-o", str(trace), PROGRAM, "demo", "--port", "0"]
     with (
         (tmp_path / "said").open("w") as said,
-        subprocess.Popen([*command, "--data", tmp_path / "data"], stdout=said),
+        subprocess.Popen([*command, "--data", tmp_path / "data"], stdout=said, env=UNLIMITED),
     ):
         try:
             eventually(lambda: READY.search((tmp_path / "said").read_text()) is not None, seconds=60)

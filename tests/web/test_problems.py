@@ -9,31 +9,41 @@ from typing import NoReturn
 import pytest
 from structlog.testing import capture_logs
 
+from dawr.bootstrap import SystemIds
 from dawr.domain import errors
 from dawr.domain.errors import Refused
 from dawr.domain.venue import VenueId
-from dawr.engine import Busy, Engine, Stopping
+from dawr.engine import Busy, Stopping
 from dawr.ports import ClockUntrusted, OutcomeUnknown, StoreAway, StoreFault, Unstorable
 from dawr.reliability.idempotency import KeyReused
-from dawr.settings import Settings
 from dawr.stores.sqlite import SqliteStore
-from dawr.web.app import App
 from dawr.web.problems import BadRequest, problem_of
-from dawr.web.server import Server, listen, url_of
 from tests.builders import DrivenClock, a_head, a_venue
 from tests.running import PROBLEM_FIELDS, Answer, Client, must_be_problem
+from tests.serving import installed, quiet, served
 
 INSIDE = "password=hunter2"
+REQUEST = "the-request"
 
 STATUSES: list[tuple[Exception, int, str, bool]] = [
     (errors.UnknownVenue("nowhere"), 404, "unknown-venue", False),
     (errors.UnknownQueue("nowhere"), 404, "unknown-queue", False),
     (errors.UnknownDesk("nowhere"), 404, "unknown-desk", False),
     (errors.UnknownTicket(), 404, "unknown-ticket", False),
+    (errors.UnknownVisit(), 404, "unknown-visit", False),
+    (errors.UnknownStaff("amna"), 404, "unknown-staff", False),
+    (errors.UnknownToken(), 404, "unknown-token", False),
+    (errors.NotInQueue("lab"), 404, "not-in-queue", False),
+    (errors.RoleTooLow("staff", "owner"), 403, "role-too-low", False),
+    (errors.OwnerCodeInvalid(), 403, "owner-code-invalid", False),
     (errors.TicketInWrongState("A001", "finished", "call"), 409, "ticket-in-wrong-state", False),
     (errors.QueueInWrongState("lab", "open", "open"), 409, "queue-in-wrong-state", False),
     (errors.LineEnded("A001", "call"), 409, "line-ended", False),
     (errors.QueuePaused("lab"), 409, "queue-paused", False),
+    (errors.LastOwner("amna"), 409, "last-owner", False),
+    (errors.UsernameTaken("amna"), 409, "username-taken", False),
+    (errors.AlreadyStaff("amna"), 409, "already-staff", False),
+    (errors.VenueInactive("bistro"), 409, "venue-inactive", False),
     (errors.QueueClosed("lab"), 409, "queue-closed", False),
     (errors.OutsideHours("lab", "2026-03-02 08:00"), 409, "outside-hours", False),
     (errors.QueueFull("lab", 20, 10), 503, "queue-full", False),
@@ -55,12 +65,13 @@ def test_every_error_is_answered_with_its_status_and_code(
 ) -> None:
     problem = problem_of(error)
 
-    body = json.loads(problem.body())
+    body = json.loads(problem.body(REQUEST))
     assert (problem.status, body["status"], body["code"], body["retryable"]) == (status, status, code, retryable)
     assert body["type"] == f"urn:dawr:problem:{code}"
     assert body.keys() >= PROBLEM_FIELDS
+    assert body["correlation_id"] == REQUEST
     assert body["title"].endswith(".")
-    assert INSIDE not in problem.body().decode()
+    assert INSIDE not in problem.body(REQUEST).decode()
 
 
 def test_no_error_was_forgotten() -> None:
@@ -72,7 +83,7 @@ def test_no_error_was_forgotten() -> None:
 
 @pytest.mark.parametrize("error", [error for error, *_ in STATUSES if isinstance(error, Refused)])
 def test_a_refusal_says_what_the_client_may_need(error: Refused) -> None:
-    body = json.loads(problem_of(error).body())
+    body = json.loads(problem_of(error).body(REQUEST))
 
     assert body["detail"] == str(error)
     assert body.items() >= error.facts.items() - {("state", error.facts.get("state"))}
@@ -87,19 +98,14 @@ def test_what_nobody_foresaw_is_a_fault_of_ours_and_shows_nothing() -> None:
     problem = problem_of(ZeroDivisionError(INSIDE))
 
     assert (problem.status, problem.code, problem.retryable) == (500, "internal-error", False)
-    assert INSIDE not in problem.body().decode()
-    assert "ZeroDivision" not in problem.body().decode()
+    assert INSIDE not in problem.body(REQUEST).decode()
+    assert "ZeroDivision" not in problem.body(REQUEST).decode()
 
 
-class BrokenIds:
+class BrokenIds(SystemIds):
     """A source of ids that has run dry."""
 
-    def token(self) -> NoReturn:
-        raise RuntimeError(INSIDE)
-
-    venue_code = epoch = token
-
-    def new(self, _: VenueId) -> str:
+    def new(self, _: VenueId) -> NoReturn:
         raise RuntimeError(INSIDE)
 
 
@@ -110,20 +116,17 @@ async def test_a_fault_in_a_handler_is_a_500_without_its_text_and_the_server_goe
     store = SqliteStore(tmp_path / "dawr.sqlite", clock=clock)
     await store.migrate()
     await store.add_venue(venue, a_head(venue))
-    listener = listen("127.0.0.1", 0)
-    app = App(Engine(store, clock), BrokenIds(), Settings(clinic_venue=venue.slug))
-    server = Server(app, listener, ready=lambda _: None)
-    serving = asyncio.create_task(server.run_until_stopped())
+    settings = quiet(clinic_venue=venue.slug)
 
-    with capture_logs() as logs:
-        failed, live = await asyncio.to_thread(enter_then_live, url_of(listener))
-    server.should_exit = True
-    await serving
+    async with installed(store, clock, settings, BrokenIds()) as dawr, served(dawr) as url:
+        with capture_logs() as logs:
+            failed, live = await asyncio.to_thread(enter_then_live, url)
     await store.close()
 
     must_be_problem(failed, 500, "internal-error")
     assert INSIDE.encode() not in failed.body
     assert [line["event"] for line in logs] == ["api.error"]
+    assert failed.json["correlation_id"] == failed.headers["x-correlation-id"]
     assert live.status == 200
 
 

@@ -15,6 +15,8 @@ COMMANDS = {
     "restore": "Put a backup in place.",
     "venue": "List venues, print one, or set one up.",
     "queue": "Open, pause, resume, close or reset a queue.",
+    "staff": "Add staff, change their roles and passwords, disable and enable them.",
+    "token": "Make, list and revoke bearer tokens.",
 }
 
 

@@ -7,7 +7,7 @@ from random import SystemRandom
 import click
 import uvloop
 
-from dawr import bootstrap
+from dawr import bootstrap, sample_staff
 from dawr.cli.options import address_options, data_option, sentences, settings_of
 from dawr.cli.serve import serve_running
 from dawr.domain.venue import VenueId
@@ -22,26 +22,24 @@ DEMO_DATA = "data/demo"
 @address_options
 @data_option
 @click.option("--live", is_flag=True, help="Play a day: people come and are served in every queue but lab.")
-@click.option("--password", metavar="TEXT", help="Password of the sample staff account (no accounts yet).")
+@click.option("--password", metavar="TEXT", help="Password of the sample staff account demo; made up otherwise.")
 def command(*, host: str | None, port: int | None, data: str | None, live: bool, password: str | None) -> None:
     """Start the sample venues: a clinic with twelve queues, and a restaurant."""
-    if password is not None:
-        click.echo("This version has no staff accounts yet: --password has no effect.", err=True)
     with sentences():
         settings = settings_of(host=host, port=port, data=data or DEMO_DATA, database_url="")
         bootstrap.configure_logs(settings)
-        uvloop.run(_play(settings) if live else _show(settings))
+        uvloop.run((_play if live else _show)(settings, password))
 
 
-async def _show(settings: Settings) -> None:
+async def _show(settings: Settings, password: str | None) -> None:
     async with bootstrap.running(settings) as dawr:
-        await _set_up_samples(dawr)
+        await _set_up_samples(dawr, password)
         await serve_running(dawr)
 
 
-async def _play(settings: Settings) -> None:
+async def _play(settings: Settings, password: str | None) -> None:
     async with bootstrap.running(settings) as dawr:
-        venues = await _set_up_samples(dawr)
+        venues = await _set_up_samples(dawr, password)
         life = asyncio.create_task(SampleLife(dawr.engine, dawr.ids, SystemRandom()).play(venues))
         try:
             await serve_running(dawr)
@@ -51,6 +49,14 @@ async def _play(settings: Settings) -> None:
                 await life
 
 
-async def _set_up_samples(dawr: bootstrap.Dawr) -> list[VenueId]:
+async def _set_up_samples(dawr: bootstrap.Dawr, password: str | None) -> list[VenueId]:
     known = await dawr.store.venue_ids()
-    return [known.get(venue.slug) or await dawr.set_up(venue) for venue in (CLINIC, RESTAURANT)]
+    venues = [known.get(venue.slug) or await dawr.set_up(venue) for venue in (CLINIC, RESTAURANT)]
+    chosen = dawr.ids.token() if password is None else password
+    account = await sample_staff.set_up_account(
+        dawr.store.accounts, dawr.passwords, bootstrap.now, dawr.ids, password=chosen
+    )
+    await sample_staff.add_to_venues(dawr.engine, account, venues)
+    if password is None:
+        click.echo(f"Sign in as {account.username} with the password {chosen}")
+    return venues

@@ -36,6 +36,11 @@ def data_option(command: F) -> F:
     return click.option("--data", metavar="DIR", help="Directory of the embedded database (DAWR_DATA).")(command)
 
 
+def venue_option(command: F) -> F:
+    sentence = "The venue; the clinic door's by default (DAWR_CLINIC_VENUE)."
+    return click.option("--venue", metavar="SLUG", help=sentence)(command)
+
+
 def address_options(command: F) -> F:
     command = click.option("--port", type=int, help="Port to listen on (DAWR_PORT).")(command)
     return click.option("--host", help="Address to listen on (DAWR_HOST).")(command)

@@ -4,7 +4,7 @@ import click
 import msgspec
 
 from dawr.cli import one_writer
-from dawr.cli.options import data_option, sentences, settings_of
+from dawr.cli.options import data_option, sentences, settings_of, venue_option
 from dawr.control import QueueChange
 
 VERBS = ("open", "pause", "resume", "close", "reset")
@@ -12,7 +12,7 @@ VERBS = ("open", "pause", "resume", "close", "reset")
 
 @click.command("queue")
 @data_option
-@click.option("--venue", metavar="SLUG", help="The venue; the clinic door's by default (DAWR_CLINIC_VENUE).")
+@venue_option
 @click.argument("verb", type=click.Choice(VERBS))
 @click.argument("queue")
 def command(data: str | None, venue: str | None, verb: str, queue: str) -> None:

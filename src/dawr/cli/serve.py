@@ -1,8 +1,10 @@
 """`dawr serve`: run the installation until it is told to stop."""
 
 import os
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import click
@@ -11,13 +13,13 @@ import uvloop
 
 from dawr import __version__, bootstrap
 from dawr.bootstrap import Dawr
+from dawr.cli import several, staff, token
 from dawr.cli.options import address_options, data_option, sentences, settings_of
 from dawr.control import Handler, QueueChange, listening
 from dawr.domain.venue import Venue
 from dawr.settings import Settings
 from dawr.stores.data_directory import DataDirectory
-from dawr.web.app import App
-from dawr.web.server import Server, listen
+from dawr.web.server import listen
 
 
 @click.command("serve")
@@ -29,6 +31,8 @@ def command(host: str | None, port: int | None, data: str | None, workers: int |
     with sentences():
         settings = settings_of(host=host, port=port, data=data, workers=workers)
         bootstrap.configure_logs(settings)
+        if settings.workers > 1:
+            sys.exit(several.serve(settings, ready=say_ready))
         uvloop.run(serve(settings))
 
 
@@ -39,14 +43,17 @@ async def serve(settings: Settings) -> None:
 
 async def serve_running(dawr: Dawr) -> None:
     """Answer requests, and tools, until a signal says stop."""
-    app = App(dawr.engine, dawr.ids, dawr.settings)
+    log = bootstrap.access_log(dawr.settings)
     listener = listen(dawr.settings.host, dawr.settings.port)
-    async with _controlled(dawr):
-        await Server(app, listener, ready=_say_ready).run_until_stopped()
+    ready = partial(say_ready, owner_code=await dawr.accounts.owner_code())
+    async with _controlled(dawr), log.flushing():
+        await bootstrap.web_server(dawr, log, listener, ready).run_until_stopped()
 
 
-def _say_ready(url: str) -> None:
+def say_ready(url: str, *, owner_code: str | None) -> None:
     click.echo(f"Dawr is ready at {url}")
+    if owner_code is not None:
+        click.echo(f"Make the owner's account at {url}/first-run?code={owner_code}")
 
 
 @asynccontextmanager
@@ -66,7 +73,19 @@ async def _controlled(dawr: Dawr) -> AsyncIterator[None]:
     async def change_queue(change: msgspec.Raw) -> str:
         return await dawr.change_queue(msgspec.json.decode(change, type=QueueChange))
 
-    handlers: dict[str, Handler] = {"status": status, "set-up": set_up, "change-queue": change_queue}
+    async def change_staff(change: msgspec.Raw) -> str:
+        return await staff.change(dawr, msgspec.json.decode(change, type=staff.StaffChange))
+
+    async def change_token(change: msgspec.Raw) -> str:
+        return await token.change(dawr, msgspec.json.decode(change, type=token.TokenChange))
+
+    handlers: dict[str, Handler] = {
+        "status": status,
+        "set-up": set_up,
+        "change-queue": change_queue,
+        "change-staff": change_staff,
+        "change-token": change_token,
+    }
     socket = DataDirectory(Path(dawr.settings.data)).control_socket
     async with listening(socket, handlers):
         yield

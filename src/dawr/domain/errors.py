@@ -1,9 +1,12 @@
 """Why the rules say no.
 
     Refused
-    ├── NotFound      UnknownVenue · UnknownQueue · UnknownDesk · UnknownTicket
+    ├── NotFound      UnknownVenue · UnknownQueue · UnknownDesk · UnknownTicket · UnknownVisit · NotInQueue
+    │                 UnknownStaff · UnknownToken
+    ├── Forbidden     RoleTooLow · OwnerCodeInvalid
     ├── Conflict      TicketInWrongState · QueueInWrongState · LineEnded · QueuePaused
-    ├── Closed        QueueClosed · OutsideHours
+    │                 LastOwner · UsernameTaken · AlreadyStaff
+    ├── Closed        VenueInactive · QueueClosed · OutsideHours
     ├── Full          QueueFull
     └── Invalid       InvalidValue
 
@@ -59,6 +62,52 @@ class UnknownTicket(NotFound):
         super().__init__("There is no such ticket here.")
 
 
+class UnknownStaff(NotFound):
+    code = "unknown-staff"
+
+    def __init__(self, username: str) -> None:
+        super().__init__(f"There is no staff member {username!r} here.", username=username)
+
+
+class UnknownToken(NotFound):
+    code = "unknown-token"
+
+    def __init__(self) -> None:
+        super().__init__("There is no such token here.")
+
+
+class UnknownVisit(NotFound):
+    code = "unknown-visit"
+
+    def __init__(self) -> None:
+        super().__init__("There is no visit behind this link.")
+
+
+class NotInQueue(NotFound):
+    code = "not-in-queue"
+
+    def __init__(self, queue: str) -> None:
+        super().__init__(f"This visitor has no open ticket in queue {queue}.", queue=queue)
+
+
+class Forbidden(Refused):
+    """Whoever asks may not do this."""
+
+
+class RoleTooLow(Forbidden):
+    code = "role-too-low"
+
+    def __init__(self, role: str, needed: str) -> None:
+        super().__init__(f"This needs the role {needed}; yours here is {role}.", role=role, needed=needed)
+
+
+class OwnerCodeInvalid(Forbidden):
+    code = "owner-code-invalid"
+
+    def __init__(self) -> None:
+        super().__init__("This link is wrong, was used, or has expired: start the server again for a new one.")
+
+
 class Conflict(Refused):
     """The thing is not in a state that allows this."""
 
@@ -91,8 +140,36 @@ class QueuePaused(Conflict):
         super().__init__(f"Queue {queue} is paused: nobody is called until it resumes.", queue=queue)
 
 
+class LastOwner(Conflict):
+    code = "last-owner"
+
+    def __init__(self, username: str) -> None:
+        super().__init__(f"The last owner here is {username}: make another one first.", username=username)
+
+
+class UsernameTaken(Conflict):
+    code = "username-taken"
+
+    def __init__(self, username: str) -> None:
+        super().__init__(f"The username {username} is taken: choose another.", username=username)
+
+
+class AlreadyStaff(Conflict):
+    code = "already-staff"
+
+    def __init__(self, username: str) -> None:
+        super().__init__(f"There is a staff member {username} here already.", username=username)
+
+
 class Closed(Refused):
     """The queue takes nobody now."""
+
+
+class VenueInactive(Closed):
+    code = "venue-inactive"
+
+    def __init__(self, venue: str) -> None:
+        super().__init__(f"Venue {venue} takes nobody at present.", venue=venue)
 
 
 class QueueClosed(Closed):

@@ -3,6 +3,7 @@
 import msgspec
 
 from dawr.domain.day import Day
+from dawr.domain.line import Line
 from dawr.domain.queue import QueueId
 from dawr.domain.ticket import State, Ticket, TicketId
 from dawr.domain.venue import DeskId, VenueId
@@ -35,6 +36,23 @@ class Event(msgspec.Struct, frozen=True):
     """The facts of the change as JSON."""
 
 
+class LineFacts(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How the ticket's line stands after the event; what is nought is left out."""
+
+    waiting: int = 0
+    called: int = 0
+    serving: int = 0
+    finished: int = 0
+    services_ms: int = 0
+    current: int | None = None
+    """The number called last."""
+
+    @property
+    def people(self) -> int:
+        """Everybody who waits, was called, or is being served."""
+        return self.waiting + self.called + self.serving
+
+
 class TicketFacts(msgspec.Struct, frozen=True, omit_defaults=True):
     """The data of a ticket's event: enough to follow a line without reading it again."""
 
@@ -47,12 +65,16 @@ class TicketFacts(msgspec.Struct, frozen=True, omit_defaults=True):
     state: State
     before: State | None = None
     desk: DeskId | None = None
+    line: LineFacts | None = None
+    """None in events of before there was a live stream."""
+    out_of_order: bool = False
+    """Called although somebody else was first."""
 
 
 _encode = msgspec.json.Encoder().encode
 
 
-def ticket_data(before: Ticket | None, after: Ticket) -> str:
+def ticket_data(before: Ticket | None, after: Ticket, line: Line, *, out_of_order: bool = False) -> str:
     return _encode(
         TicketFacts(
             after.number,
@@ -64,8 +86,16 @@ def ticket_data(before: Ticket | None, after: Ticket) -> str:
             after.state,
             None if before is None else before.state,
             after.desk_id,
+            line_facts(line),
+            out_of_order,
         )
     ).decode()
+
+
+def line_facts(line: Line) -> LineFacts:
+    return LineFacts(
+        line.people_waiting, line.called, line.serving, line.finished, line.services_ms, line.current_number
+    )
 
 
 def plain_data(**facts: str | int | None) -> str:

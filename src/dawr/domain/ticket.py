@@ -7,6 +7,7 @@ how many wait with a higher priority, or the same one and a smaller sequence.
 
 from collections.abc import Mapping
 from typing import Final, Literal, NewType
+from unicodedata import normalize
 
 import msgspec
 
@@ -92,6 +93,11 @@ class Ticket(msgspec.Struct, frozen=True):
     """The ticket that this one carries on from, when a visitor was moved."""
     previous: str | None = None
     """What the latest change replaced, as JSON, so that it can be undone."""
+    name: str | None = None
+    """What staff call out, where the visitor is known by something else."""
+    party_size: int = 1
+    area: str | None = None
+    """Where the party would like to sit."""
 
     @property
     def is_open(self) -> bool:
@@ -134,13 +140,17 @@ def open_key(queue_id: QueueId, visitor: str) -> str:
 
 
 LONGEST_VISITOR = 128
+LARGEST_PARTY = 20
 JOINERS = {0x200C: None, 0x200D: None}
 """Invisible, but part of how Persian names and some emoji are written."""
 
 
 def checked_visitor(visitor: str) -> str:
-    """The visitor's name for themselves, or a sentence about what is wrong with it."""
-    trimmed = visitor.strip()
+    """The visitor's name for themselves, or a sentence about what is wrong with it.
+
+    The same name typed on two keyboards is one name, whatever way its accents are put together.
+    """
+    trimmed = normalize("NFC", visitor).strip()
     visible = trimmed if trimmed.isprintable() else trimmed.translate(JOINERS)
     if not visible.strip():
         raise InvalidValue("visitor", "The visitor needs a name or a number: it is empty.")

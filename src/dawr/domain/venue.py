@@ -10,7 +10,7 @@ import msgspec
 
 from dawr.domain import queue as queues
 from dawr.domain.day import Day, later_of, service_day
-from dawr.domain.errors import InvalidValue, UnknownDesk, UnknownQueue
+from dawr.domain.errors import InvalidValue, UnknownDesk, UnknownQueue, VenueInactive
 from dawr.domain.queue import Queue, QueueId
 
 VenueId = NewType("VenueId", str)
@@ -43,6 +43,8 @@ class Venue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: dict[str, str]
     zone: str
     kind: Literal["clinic", "restaurant", "office"] = "clinic"
+    active: bool = True
+    """An inactive venue takes nobody; who waits there is still served."""
     day_start: int = 5 * 60
     """When the service day begins, in minutes after local midnight."""
     queues: tuple[Queue, ...] = ()
@@ -61,6 +63,10 @@ class Venue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             if desk.id == code.lower():
                 return desk
         raise UnknownDesk(code[: queues.LONGEST_CODE])
+
+    def must_be_active(self) -> None:
+        if not self.active:
+            raise VenueInactive(self.slug)
 
     def day_at(self, now: int, *, reached: Day) -> Day:
         return later_of(reached, service_day(now, zone=self.zone, day_start=self.day_start))

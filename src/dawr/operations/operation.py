@@ -9,6 +9,7 @@ from dawr.operations.transaction import Transaction
 from dawr.ports import Wants
 
 R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 
 
 class Operation(msgspec.Struct, Generic[R], frozen=True):
@@ -25,12 +26,12 @@ class Operation(msgspec.Struct, Generic[R], frozen=True):
         raise NotImplementedError
 
 
-class View(msgspec.Struct, Generic[R], frozen=True):
+class View(msgspec.Struct, Generic[R_co], frozen=True):
     """Something to be told about a venue."""
 
     def wants(self, venue: Venue, wants: Wants) -> None:
         """Add the rows that looking will probably need."""
 
-    def look(self, tx: Transaction, now: int) -> R:
+    def look(self, tx: Transaction, now: int) -> R_co:
         """Say how things are. Changes nothing."""
         raise NotImplementedError

@@ -1,16 +1,45 @@
 """Everything one page, one answer or one stream shows about a queue, read at one moment."""
 
+from typing import Generic, TypeVar
+
 import msgspec
 
 from dawr.domain import estimate
 from dawr.domain.day import Day
+from dawr.domain.errors import NotInQueue
 from dawr.domain.line import Line
 from dawr.domain.queue import Queue
-from dawr.domain.ticket import Ticket
+from dawr.domain.ticket import Ticket, TicketId, checked_visitor, open_key
 from dawr.domain.venue import Venue
+from dawr.domain.visit import Link
 from dawr.operations.operation import View
+from dawr.operations.ticket import Place, place_of, ticket_behind
 from dawr.operations.transaction import Transaction
-from dawr.ports import Wants
+from dawr.ports import LinePage, Wants
+from dawr.reliability.idempotency import Claim, Reply
+
+R = TypeVar("R")
+
+
+class Moment(msgspec.Struct, Generic[R], frozen=True):
+    """What was seen, and after which of the venue's events."""
+
+    epoch: int
+    version: int
+    venue: Venue
+    seen: R
+
+
+class AtMoment(View[Moment[R]], Generic[R], frozen=True):
+    """Another view, with the moment that it shows: a stream goes on from there."""
+
+    view: View[R]
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        self.view.wants(venue, wants)
+
+    def look(self, tx: Transaction, now: int) -> Moment[R]:
+        return Moment(tx.epoch, tx.version, tx.venue, self.view.look(tx, now))
 
 
 class LookAtVenue(View[tuple[Venue, Day]], frozen=True):
@@ -18,6 +47,82 @@ class LookAtVenue(View[tuple[Venue, Day]], frozen=True):
 
     def look(self, tx: Transaction, now: int) -> tuple[Venue, Day]:
         return (tx.venue, tx.day)
+
+
+class LookAtTicket(View[Place], frozen=True):
+    """A ticket, and where it stands."""
+
+    ticket_id: TicketId
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        wants.tickets.add(self.ticket_id)
+
+    def look(self, tx: Transaction, now: int) -> Place:
+        return _place(tx, tx.ticket(self.ticket_id))
+
+
+class LookAtVisit(View[Place], frozen=True):
+    """The same, for whoever holds the visit's link."""
+
+    link: Link
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        wants.visits.add(self.link.visit_id)
+
+    def look(self, tx: Transaction, now: int) -> Place:
+        return _place(tx, ticket_behind(tx, self.link))
+
+
+class LookAtVisitor(View[tuple[Place, Queue, Line]], frozen=True):
+    """Where somebody stands whom the door knows by name, and the line they stand in."""
+
+    queue: str
+    visitor: str
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        queue = venue.queue(self.queue)
+        wants.open_keys.add(open_key(queue.id, checked_visitor(self.visitor)))
+        wants.current_lines.add(queue.id)
+
+    def look(self, tx: Transaction, now: int) -> tuple[Place, Queue, Line]:
+        queue = tx.venue.queue(self.queue)
+        line = tx.line(queue.id)
+        ticket = tx.open_ticket(open_key(queue.id, checked_visitor(self.visitor)))
+        if ticket is None or line.has_ended(ticket):
+            raise NotInQueue(queue.id)
+        return (_place(tx, ticket), queue, tx.line_at(ticket.line_key))
+
+
+class LookAtLine(View[list[Ticket]], frozen=True):
+    """Everybody in a queue's line who is not done, in the order of calling: a page of them."""
+
+    queue: str
+    after: tuple[int, int]
+    most: int
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        wants.current_lines.add(venue.queue(self.queue).id)
+
+    def look(self, tx: Transaction, now: int) -> list[Ticket]:
+        line = tx.line(tx.venue.queue(self.queue).id)
+        return tx.page(LinePage(line.key, self.after, self.most))
+
+
+class LookAtAnswer(View[Reply | None], frozen=True):
+    """The stored answer to a request that came before under the same key, if there is one."""
+
+    claim: Claim
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        wants.answers.add(self.claim.key)
+
+    def look(self, tx: Transaction, now: int) -> Reply | None:
+        first = tx.answer(self.claim.key)
+        return None if first is None else first.replay(self.claim)
+
+
+def _place(tx: Transaction, ticket: Ticket) -> Place:
+    return place_of(tx, tx.venue.queue(ticket.queue_id), ticket, ahead=tx.ahead_of(ticket))
 
 
 class QueueSnapshot(msgspec.Struct, frozen=True):

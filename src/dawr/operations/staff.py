@@ -4,9 +4,9 @@ from typing import ClassVar
 
 import msgspec
 
-from dawr.domain.errors import InvalidValue
+from dawr.domain.errors import InvalidValue, NotInQueue
 from dawr.domain.queue import Queue
-from dawr.domain.ticket import Ticket, TicketId, Verb
+from dawr.domain.ticket import Ticket, TicketId, Verb, checked_visitor, open_key
 from dawr.domain.venue import DeskId, Venue
 from dawr.operations.operation import Operation
 from dawr.operations.ticket import OneVerb, change
@@ -101,6 +101,28 @@ class Finish(OneVerb, frozen=True):
     """The visitor is done here."""
 
     verb: ClassVar[Verb] = "finish"
+
+
+class Done(Operation[Ticket], frozen=True):
+    """Finish whoever the door knows by name. Only staff may finish somebody who was never called."""
+
+    queue: str
+    visitor: str
+    by_staff: bool
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        queue = venue.queue(self.queue)
+        wants.open_keys.add(open_key(queue.id, checked_visitor(self.visitor)))
+
+    def decide(self, tx: Transaction, now: int) -> Ticket:
+        queue = tx.venue.queue(self.queue)
+        ticket = tx.open_ticket(open_key(queue.id, checked_visitor(self.visitor)))
+        if ticket is None:
+            raise NotInQueue(queue.id)
+        if ticket.state == "waiting" and self.by_staff:
+            Call(ticket.ticket_id).decide(tx, now)
+            change(tx, ticket.ticket_id, "start", now)
+        return change(tx, ticket.ticket_id, "finish", now)
 
 
 class Miss(OneVerb, frozen=True):

@@ -5,10 +5,11 @@ from typing import ClassVar
 import msgspec
 
 from dawr.domain import estimate
-from dawr.domain.errors import LineEnded
+from dawr.domain.errors import LineEnded, UnknownVisit
 from dawr.domain.queue import Queue
 from dawr.domain.ticket import Ticket, TicketId, Verb
 from dawr.domain.venue import Venue
+from dawr.domain.visit import Link
 from dawr.operations.operation import Operation
 from dawr.operations.transaction import Transaction
 from dawr.ports import Wants
@@ -26,6 +27,8 @@ class Place(msgspec.Struct, frozen=True):
     already: bool = False
     """The visitor had this ticket before; no number was given."""
     reserve_mode: bool = False
+    is_near: bool = False
+    """Few enough are ahead that the visitor should be close by."""
 
 
 class OneVerb(Operation[Ticket], frozen=True):
@@ -49,6 +52,14 @@ def change(tx: Transaction, ticket_id: TicketId, verb: Verb, now: int, **facts: 
     return tx.record(verb, after, before=before)
 
 
+def ticket_behind(tx: Transaction, link: Link) -> Ticket:
+    """The ticket that a visit has come to. A wrong secret is as if there were no visit."""
+    visit = tx.visit(link.visit_id)
+    if not link.opens(visit) or visit.ticket_id is None:
+        raise UnknownVisit
+    return tx.ticket(visit.ticket_id)
+
+
 def place_of(tx: Transaction, queue: Queue, ticket: Ticket, *, ahead: int, already: bool = False) -> Place:
     line = tx.line_at(ticket.line_key)
     return Place(
@@ -57,4 +68,5 @@ def place_of(tx: Transaction, queue: Queue, ticket: Ticket, *, ahead: int, alrea
         estimate.wait_minutes(queue, line, ahead),
         already=already,
         reserve_mode=queue.capacity is not None and line.used_before + ticket.number > queue.capacity,
+        is_near=ticket.state == "waiting" and ahead <= queue.near_turn,
     )

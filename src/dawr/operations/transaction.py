@@ -13,15 +13,18 @@ from typing import TypeVar
 import msgspec
 
 from dawr.domain.day import Day
-from dawr.domain.errors import UnknownTicket
+from dawr.domain.errors import UnknownTicket, UnknownVisit
 from dawr.domain.events import NOBODY, Event, Origin, plain_data, ticket_data
 from dawr.domain.line import Line
 from dawr.domain.queue import QueueId
-from dawr.domain.ticket import VERBS, LineKey, Ticket, TicketId, Verb
+from dawr.domain.staff import AccountId, StaffMember
+from dawr.domain.ticket import VERBS, LineKey, Ticket, TicketId, Verb, VisitId
+from dawr.domain.token import Token, TokenId
 from dawr.domain.venue import Head, Venue
 from dawr.domain.visit import Visit
 from dawr.domain.waiting import Exhausted, Place, Waiting, overlaid
-from dawr.ports import Changes, Rows, Wants
+from dawr.operations.whole import Whole
+from dawr.ports import Changes, LinePage, Rows, Wants
 from dawr.reliability.idempotency import Answer, AnswerKey
 
 K = TypeVar("K", bound=Hashable)
@@ -54,8 +57,12 @@ class Transaction:
         self._waiting: dict[LineKey, Waiting] = {}
         self._ended: dict[LineKey, list[TicketId]] = {}
         self._answers: dict[AnswerKey, Answer | None] = {}
+        self._staff: Whole[AccountId, StaffMember] = Whole()
+        self._tokens: Whole[TokenId, Token] = Whole()
         self._stored_tickets: dict[TicketId, Ticket] = {}
         self._stored_places: dict[LineKey, list[Place]] = {}
+        self._stored_visits: dict[VisitId, Visit | None] = {}
+        self._pages: dict[LinePage, list[Ticket]] = {}
         self._stored_lines: dict[LineKey, Line] = {}
         self._visits: list[Visit] = []
         self._events: list[Event] = []
@@ -71,6 +78,20 @@ class Transaction:
         if ticket is None:
             raise UnknownTicket
         return ticket
+
+    def visit(self, visit_id: VisitId) -> Visit:
+        if visit_id not in self._stored_visits:
+            raise NotLoaded(Wants(visits={visit_id}))
+        visit = self._stored_visits[visit_id]
+        if visit is None:
+            raise UnknownVisit
+        return visit
+
+    def page(self, page: LinePage) -> list[Ticket]:
+        """As it is stored: for a view, which changes nothing."""
+        if page not in self._pages:
+            raise NotLoaded(Wants(pages={page}))
+        return self._pages[page]
 
     def open_ticket(self, open_key: str) -> Ticket | None:
         if open_key not in self._by_open_key:
@@ -131,14 +152,36 @@ class Transaction:
         answer = self._answers[key]
         return None if answer is None or answer.expires_at <= self.now else answer
 
+    def staff(self) -> list[StaffMember]:
+        """Everybody who works here, who was disabled too."""
+        if not self._staff.is_loaded:
+            raise NotLoaded(Wants(staff=True))
+        return list(self._staff.rows.values())
+
+    def tokens(self) -> list[Token]:
+        """Every token of the venue, revoked ones too."""
+        if not self._tokens.is_loaded:
+            raise NotLoaded(Wants(tokens=True))
+        return list(self._tokens.rows.values())
+
     # What changes
 
     @property
+    def epoch(self) -> int:
+        """Which stream of events this is; a restored copy begins another one."""
+        return self._head.epoch
+
+    @property
+    def version(self) -> int:
+        return self._head.version + len(self._events)
+
+    @property
     def next_version(self) -> int:
-        return self._head.version + len(self._events) + 1
+        return self.version + 1
 
     def record(self, verb: Verb, after: Ticket, *, before: Ticket | None = None, line: Line | None = None) -> Ticket:
         """Let a ticket change, with everything that must change with it. `line` is its line, if it changed already."""
+        first = self.first_waiting(after.queue_id) if verb == "call" else None
         after = msgspec.structs.replace(after, version=self.next_version)
         self._set(self._tickets, after.ticket_id, after)
         if after.open_key is not None:
@@ -146,9 +189,12 @@ class Transaction:
         elif before is not None and before.open_key is not None:
             self._set(self._by_open_key, before.open_key, None)
         key = after.line_key
-        self.put_line((line or self.line_at(key)).counting(before, after))
+        counted = (line or self.line_at(key)).counting(before, after)
+        self.put_line(counted)
         self._move_in_waiting(key, before, after)
-        self._happened(VERBS[verb].event, after.queue_id, after.ticket_id, ticket_data(before, after))
+        out_of_order = first is not None and first.ticket_id != after.ticket_id
+        data = ticket_data(before, after, counted, out_of_order=out_of_order)
+        self._happened(VERBS[verb].event, after.queue_id, after.ticket_id, data)
         return after
 
     def happened(self, kind: str, queue_id: QueueId | None = None, **facts: str | int | None) -> None:
@@ -170,6 +216,12 @@ class Transaction:
     def add_visit(self, visit: Visit) -> None:
         self._visits.append(visit)
         self._undo.append(self._visits.pop)
+
+    def put_staff(self, member: StaffMember) -> None:
+        self._set(self._staff.rows, member.account_id, member)
+
+    def put_token(self, token: Token) -> None:
+        self._set(self._tokens.rows, token.token_id, token)
 
     def keep_answer(self, answer: Answer) -> None:
         self._set(self._answers, AnswerKey(answer.scope, answer.principal, answer.key), answer)
@@ -198,6 +250,8 @@ class Transaction:
                 self._by_open_key.setdefault(ticket.open_key, ticket.ticket_id)
         for key in wants.places:
             self._stored_places[key] = rows.places.get(key, [])
+        self._stored_visits.update({visit.visit_id: visit for visit in rows.visits})
+        self._pages.update({page: rows.pages.get(page, []) for page in wants.pages})
         for line in rows.lines + rows.current_lines:
             self._stored_lines.setdefault(line.key, line)
             self._lines.setdefault(line.key, line)
@@ -205,6 +259,8 @@ class Transaction:
             self._current.setdefault(line.queue_id, line.key)
         for answer in rows.answers:
             self._answers.setdefault(AnswerKey(answer.scope, answer.principal, answer.key), answer)
+        self._staff.absorb(wants.staff, ((member.account_id, member) for member in rows.staff))
+        self._tokens.absorb(wants.tokens, ((token.token_id, token) for token in rows.tokens))
         self._note_what_is_not_there(wants)
         self._arrange_waiting(wants, rows, depth)
         for key in wants.ended:
@@ -240,6 +296,8 @@ class Transaction:
             ],
             events=self._events,
             answers=self._new_answers,
+            staff=self._staff.changed(),
+            tokens=self._tokens.changed(),
         )
 
     # Inside
@@ -317,6 +375,8 @@ class Transaction:
             self._tickets.setdefault(ticket_id, None)
         for open_key in wants.open_keys:
             self._by_open_key.setdefault(open_key, None)
+        for visit_id in wants.visits:
+            self._stored_visits.setdefault(visit_id, None)
         for key in wants.lines:
             self._lines.setdefault(key, None)
         for queue_id in wants.current_lines | wants.waiting:

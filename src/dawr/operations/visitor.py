@@ -4,11 +4,20 @@ from typing import ClassVar, Literal
 
 from dawr.domain.errors import InvalidValue
 from dawr.domain.queue import Queue
-from dawr.domain.ticket import PRIORITIES, Ticket, TicketId, Verb, VisitId, checked_visitor, open_key
+from dawr.domain.ticket import (
+    LARGEST_PARTY,
+    PRIORITIES,
+    Ticket,
+    TicketId,
+    Verb,
+    VisitId,
+    checked_visitor,
+    open_key,
+)
 from dawr.domain.venue import Venue
-from dawr.domain.visit import Visit
+from dawr.domain.visit import Link, Visit
 from dawr.operations.operation import Operation
-from dawr.operations.ticket import OneVerb, Place, change, place_of
+from dawr.operations.ticket import OneVerb, Place, change, place_of, ticket_behind
 from dawr.operations.transaction import Transaction
 from dawr.ports import Wants
 
@@ -23,6 +32,9 @@ class Issue(Operation[Place], frozen=True):
     visit_id: VisitId
     secret_hash: str
     priority: int = 0
+    name: str | None = None
+    party_size: int = 1
+    area: str | None = None
 
     def wants(self, venue: Venue, wants: Wants) -> None:
         queue = venue.queue(self.queue)
@@ -37,6 +49,9 @@ class Issue(Operation[Place], frozen=True):
             return place_of(tx, queue, held, ahead=tx.ahead_of(held), already=True)
         if not 0 <= self.priority < PRIORITIES:
             raise InvalidValue("priority", f"Priority is between 0 and {PRIORITIES - 1}.")
+        if not 1 <= self.party_size <= LARGEST_PARTY:
+            raise InvalidValue("party_size", f"A party has 1 to {LARGEST_PARTY} people.")
+        tx.venue.must_be_active()
         queue.must_take_people(now, zone=tx.venue.zone)
         if held is not None:
             tx.record("expire", held.after("expire", now), before=held)
@@ -44,7 +59,8 @@ class Issue(Operation[Place], frozen=True):
 
     def _issue(self, tx: Transaction, queue: Queue, visitor: str, now: int) -> Place:
         line = tx.line(queue.id).with_next_number(queue)
-        tx.add_visit(Visit(tx.venue.id, self.visit_id, self.secret_hash, visitor, "open", now))
+        visit = Visit(tx.venue.id, self.visit_id, self.secret_hash, visitor, "open", now, ticket_id=self.ticket_id)
+        tx.add_visit(visit)
         ticket = Ticket(
             venue_id=tx.venue.id,
             ticket_id=self.ticket_id,
@@ -60,6 +76,9 @@ class Issue(Operation[Place], frozen=True):
             open_key=open_key(queue.id, visitor),
             visit_id=self.visit_id,
             issued_at=now,
+            name=None if self.name is None else checked_visitor(self.name),
+            party_size=self.party_size,
+            area=self.area,
         )
         ahead = line.ahead_of_newcomer(self.priority)
         return place_of(tx, queue, tx.record("issue", ticket, line=line), ahead=ahead)
@@ -72,6 +91,31 @@ class Leave(OneVerb, frozen=True):
     """Give the place up."""
 
     verb: ClassVar[Verb] = "leave"
+
+
+class LeaveByLink(Operation[Place], frozen=True):
+    """The same, by whoever holds the visit's secret link."""
+
+    link: Link
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        wants.visits.add(self.link.visit_id)
+
+    def decide(self, tx: Transaction, now: int) -> Place:
+        ticket = change(tx, ticket_behind(tx, self.link).ticket_id, "leave", now)
+        return place_of(tx, tx.venue.queue(ticket.queue_id), ticket, ahead=0)
+
+
+class RejoinByLink(Operation[Place], frozen=True):
+    """Come back after a missed call, to the end of the line."""
+
+    link: Link
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        wants.visits.add(self.link.visit_id)
+
+    def decide(self, tx: Transaction, now: int) -> Place:
+        return Rejoin(ticket_behind(tx, self.link).ticket_id).decide(tx, now)
 
 
 class Rejoin(Operation[Place], frozen=True):

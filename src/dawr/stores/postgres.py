@@ -16,6 +16,7 @@ import msgspec
 from dawr.domain.venue import Head, Venue, VenueId
 from dawr.ports import Clock, ClockUntrusted, OutcomeUnknown, Session, StoreAway, Unstorable
 from dawr.stores import migrations
+from dawr.stores.accounts import StoredAccounts
 from dawr.stores.checking import faults_in
 from dawr.stores.session import Row, VenueCache, all_statements, begin, clock_is_trusted
 
@@ -63,6 +64,7 @@ REPEATED = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
 
 class PostgresStore:
     def __init__(self, pool: "asyncpg.Pool[asyncpg.Record]", *, clock: Clock) -> None:
+        self.accounts = StoredAccounts(self)
         self._pool = pool
         self._clock = clock
         self._statements = all_statements("postgres")
@@ -100,6 +102,16 @@ class PostgresStore:
     async def purge_answers(self, now: int, *, most: int) -> int:
         status = await self._run_beside(lambda c: c.execute(self._statements["purge_answers"], now, most))
         return int(status.removeprefix("DELETE "))
+
+    async def select_rows(self, name: str, *arguments: str | int | None) -> list[Row]:
+        return await self._run_beside(lambda c: c.fetch(self._statements[name], *arguments))
+
+    async def change_rows(self, name: str, *arguments: str | int | None) -> int:
+        try:
+            return await self._run_beside(lambda c: self._change_rows(c, name, arguments))
+        except OutcomeUnknown:
+            _leave_if_told_to()
+            raise
 
     async def ping(self) -> None:
         asked_at = self._clock()
@@ -215,6 +227,12 @@ class PostgresStore:
         await gateway.write("add_heads", [msgspec.structs.astuple(head)])
         await _commit(connection)
 
+    async def _change_rows(self, connection: Connection, name: str, arguments: tuple[str | int | None, ...]) -> int:
+        await connection.execute("BEGIN")
+        status = await connection.execute(self._statements[name], *arguments)
+        await _commit(connection)
+        return int(status.rpartition(" ")[2])
+
     async def _now_where_it_can_be_written(self, connection: Connection) -> int:
         await connection.execute("BEGIN READ WRITE")  # which a standby refuses
         store_now: int = await connection.fetchval(self._statements["store_now"])
@@ -283,6 +301,13 @@ async def _commit(connection: Connection) -> None:
         raise OutcomeUnknown("PostgreSQL: the commit was not answered in time") from error
     if tag != "COMMIT":
         raise StoreAway(f"PostgreSQL answered {tag} to a commit")
+
+
+def _leave_if_told_to() -> None:
+    """Whoever was told to stop while a commit was under way stops: it is not for them to go on and wonder."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
 
 
 async def _nothing_to_reset(_: object) -> None:

@@ -8,8 +8,11 @@ import msgspec
 
 from dawr.domain.events import Event
 from dawr.domain.line import Line
+from dawr.domain.staff import StaffMember
 from dawr.domain.ticket import Ticket
+from dawr.domain.token import Token
 from dawr.domain.venue import Head, Venue, VenueId
+from dawr.domain.visit import Visit
 from dawr.ports import BULK_STEP, Changes, Clock, Rows, Wants
 from dawr.reliability.idempotency import Answer, AnswerKey
 from dawr.reliability.statements import read_statements
@@ -73,6 +76,8 @@ class RowSession:
             rows[row[0]].tickets.append(Ticket(*row))
         for row in await self._fetch("tickets_by_open_key", [(v, k) for v, w in wants.items() for k in w.open_keys]):
             rows[row[0]].open.append(Ticket(*row))
+        for row in await self._fetch("visits_by_id", [(v, i) for v, w in wants.items() for i in w.visits]):
+            rows[row[0]].visits.append(Visit(*row))
         for row in await self._fetch("waiting_places", [(v, *k) for v, w in wants.items() for k in w.places]):
             venue_id, queue_id, day, number, priority, sequence = row
             rows[venue_id].places.setdefault((queue_id, day, number), []).append((-priority, sequence))
@@ -86,6 +91,8 @@ class RowSession:
             rows[row[0]].waiting.append(Ticket(*row))
         for row in await self._fetch("tickets_ended", [(v, *k, BULK_STEP) for v, w in wants.items() for k in w.ended]):
             rows[row[0]].ended.append(Ticket(*row))
+        await self._load_pages(wants, rows)
+        await self._load_people(wants, rows)
         await self._load_answers(wants, rows)
         return rows
 
@@ -97,6 +104,8 @@ class RowSession:
         await self._write("add_tickets", [t for c in done for t in c.new_tickets])
         await self._write("save_lines", [_line_for_store(line) for c in done for line in c.lines])
         await self._write("add_events", [event for c in done for event in c.events])
+        await self._write("save_staff", [member for c in done for member in c.staff])
+        await self._write("save_tokens", [token for c in done for token in c.tokens])
         await self._write("keep_answers", [answer for c in done for answer in c.answers])
         for venue in [c.venue for c in done if c.venue is not None]:
             await self._gateway.write("save_venues", [(venue.id, venue.slug, msgspec.json.encode(venue).decode())])
@@ -111,6 +120,19 @@ class RowSession:
     async def _write(self, name: str, structs: Sequence[msgspec.Struct]) -> None:
         if structs:
             await self._gateway.write(name, [msgspec.structs.astuple(struct) for struct in structs])
+
+    async def _load_pages(self, wants: Mapping[VenueId, Wants], rows: dict[VenueId, Rows]) -> None:
+        """One page at a time: a view looks at one."""
+        for venue_id, wanted in wants.items():
+            for page in wanted.pages:
+                found = await self._fetch("tickets_open", [(venue_id, *page.line, *page.after, page.most)])
+                rows[venue_id].pages[page] = [Ticket(*row) for row in found]
+
+    async def _load_people(self, wants: Mapping[VenueId, Wants], rows: dict[VenueId, Rows]) -> None:
+        for row in await self._fetch("staff_of_venue", [(v,) for v, w in wants.items() if w.staff]):
+            rows[row[0]].staff.append(StaffMember(*row))
+        for row in await self._fetch("tokens_of_venue", [(v,) for v, w in wants.items() if w.tokens]):
+            rows[row[0]].tokens.append(Token(*row))
 
     async def _load_answers(self, wants: Mapping[VenueId, Wants], rows: dict[VenueId, Rows]) -> None:
         asked: dict[AnswerKey, list[VenueId]] = {}

@@ -18,6 +18,7 @@ import msgspec
 from dawr.domain.venue import Head, Venue, VenueId
 from dawr.ports import Clock, OutcomeUnknown, Session, StoreAway, Unstorable
 from dawr.stores import migrations
+from dawr.stores.accounts import StoredAccounts
 from dawr.stores.checking import faults_in
 from dawr.stores.session import Row, VenueCache, all_statements, begin
 
@@ -33,6 +34,7 @@ WAL_BYTES_KEPT = 64 * 1024 * 1024
 class SqliteStore:
     def __init__(self, path: Path, *, clock: Clock) -> None:
         self.path = path
+        self.accounts = StoredAccounts(self)
         self._clock = clock
         self._statements = all_statements("sqlite")
         self._cache = VenueCache()
@@ -63,6 +65,12 @@ class SqliteStore:
 
     async def purge_answers(self, now: int, *, most: int) -> int:
         return await _in_thread(self._writer, self._purge_answers, now, most)
+
+    async def select_rows(self, name: str, *arguments: str | int | None) -> list[Row]:
+        return await _in_thread(self._readers, self._select_rows, name, arguments)
+
+    async def change_rows(self, name: str, *arguments: str | int | None) -> int:
+        return await _in_thread(self._writer, self._change_rows, name, arguments)
 
     async def ping(self) -> None:
         """On a disk that is nearly full a small write may succeed where a batch failed a moment ago."""
@@ -123,6 +131,17 @@ class SqliteStore:
         connection.execute(self._statements["purge_answers"], (now, most))
         return connection.changes()
 
+    def _change_rows(self, name: str, arguments: Row) -> int:
+        gateway = self._begin_writing()
+        try:
+            finish(gateway.write(name, [arguments]))
+            changed = self._connection().changes()
+        except BaseException:
+            gateway.rollback()
+            raise
+        gateway.commit()
+        return changed
+
     def _ping(self) -> None:
         """Really write: a full disk still lets a transaction begin."""
         gateway = self._begin_writing()
@@ -164,6 +183,9 @@ class SqliteStore:
             return finish(work(session))
         finally:
             gateway.rollback()
+
+    def _select_rows(self, name: str, arguments: Row) -> list[Row]:
+        return self._connection(read_only=True).execute(self._statements[name], arguments).fetchall()
 
     def _venue_ids(self) -> dict[str, VenueId]:
         connection = self._connection(read_only=True)

@@ -1,61 +1,121 @@
-"""The routes, and the one place where an error becomes an answer."""
+"""A request in, an answer out: correlation, route, problem, headers, access line. In one place, once each."""
 
 import asyncio
+from collections.abc import Callable, Iterable
+from http import HTTPStatus
 
 import structlog
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
-from dawr.engine import Engine
-from dawr.ports import Ids, OutcomeUnknown
-from dawr.settings import Settings
-from dawr.web.doors import clinic
-from dawr.web.health import HealthStatus, Live, Ready
-from dawr.web.http import header, send_problem
-from dawr.web.problems import BadRequest, problem_of
+from dawr.engine import Stopping
+from dawr.ports import OutcomeUnknown
+from dawr.reliability import correlation
+from dawr.web.access_log import AccessLog
+from dawr.web.call import HTML, Header, Request, Response
+from dawr.web.cors import Cors
+from dawr.web.edge import Edge
+from dawr.web.endpoint import Endpoint
+from dawr.web.event_stream import Stream
+from dawr.web.problems import problem_of
+from dawr.web.protocol import respond
+from dawr.web.router import NOTHING, Router
+from dawr.web.routes import Route
+from dawr.web.security import HSTS, PAGE_SECURITY_HEADERS, SECURITY_HEADERS
 
 log = structlog.get_logger("dawr.web")
 
-MS_PER_HOUR = 60 * 60 * 1000
+PROBLEM_JSON: Header = (b"content-type", b"application/problem+json")
+NOT_STORED: Header = (b"cache-control", b"no-store")
+NO_ROUTE = "-"
+
+STATUS_LINES = {status.value: b"HTTP/1.1 %d %b\r\n" % (status, status.phrase.encode()) for status in HTTPStatus}
+API_HEAD = b"".join(b"%b: %b\r\n" % header for header in (NOT_STORED, *SECURITY_HEADERS))
+PAGE_HEAD = b"".join(b"%b: %b\r\n" % header for header in (NOT_STORED, *PAGE_SECURITY_HEADERS))
 
 
 class App:
-    """Exact paths to plain ASGI endpoints."""
-
-    def __init__(self, engine: Engine, ids: Ids, settings: Settings) -> None:
-        venue = settings.clinic_venue
-        self._routes: dict[str, tuple[str, ASGIApp]] = {
-            "/api/v1/queue/enter": (
-                "POST",
-                clinic.Enter(engine, ids, venue=venue, keep_ms=settings.answers_kept_hours * MS_PER_HOUR),
-            ),
-            "/api/v1/queue/status": ("GET", clinic.Status(engine, venue=venue)),
-            "/api/v1/health/status": ("GET", HealthStatus(engine)),
-            "/health/live": ("GET", Live()),
-            "/health/ready": ("GET", Ready(engine)),
-        }
+    def __init__(
+        self, routes: Iterable[Route], edge: Edge, access_log: AccessLog, *, new_id: Callable[[], str]
+    ) -> None:
+        self._edge = edge
+        self._router = Router(Endpoint(route, edge) for route in routes)
+        self._cors = Cors(self._router, edge.settings)
+        self._access_log = access_log
+        self._new_id = new_id
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        keyed = header(scope, b"idempotency-key") is not None
+        began = self._access_log.begin()
+        correlation_id = correlation.begin(scope["headers"], self._new_id)
+        request = Request(scope, receive, dict(scope["headers"]), NOTHING, correlation_id)
+        endpoint: Endpoint | None = None
+        response: Response | Stream
         try:
-            await self._endpoint(scope)(scope, receive, send)
+            preflight = self._cors.preflight(request)
+            if preflight is None:
+                endpoint, params = self._router.find(scope["path"], scope["method"])
+                if params:
+                    request = Request(scope, receive, request.headers, params, correlation_id)
+                response = await endpoint.answer(request)
+            else:
+                response = preflight
         except asyncio.CancelledError:
-            # The server stops and waits no longer: what it accepted is still finished, but nobody is left to say so.
-            await send_problem(send, problem_of(OutcomeUnknown(), keyed=keyed))
-        except Exception as error:
-            problem = problem_of(error, keyed=keyed)
-            if problem.code == "internal-error":
-                log.exception("api.error", path=scope["path"])
-            await send_problem(send, problem)
+            response = self._unfinished(endpoint, request)
+        except Exception as error:  # noqa: BLE001 - the one place where an error becomes an answer
+            response = self._problem(error, endpoint, request)
+        status = await self._send(response, request, send)
+        route = NO_ROUTE if endpoint is None else endpoint.route.path
+        self._access_log.record(scope["method"], route, status, began, correlation_id)
 
-    def _endpoint(self, scope: Scope) -> ASGIApp:
-        route = self._routes.get(scope["path"])
-        if route is None:
-            raise BadRequest(404, "no-such-path", "There is nothing at this address.")
-        method, endpoint = route
-        allowed = ("GET", "HEAD") if method == "GET" else (method,)
-        if scope["method"] not in allowed:
-            allow = (b"allow", ", ".join(allowed).encode())
-            raise BadRequest(405, "method-not-allowed", f"This address takes {method}.", allow)
-        return endpoint
+    def _unfinished(self, endpoint: Endpoint | None, request: Request) -> Response:
+        """The server stops and waits no longer: what it accepted is still finished, but nobody is left to say so."""
+        writes = endpoint is not None and endpoint.route.is_write
+        return self._problem(OutcomeUnknown() if writes else Stopping(), endpoint, request)
+
+    def _problem(self, error: Exception, endpoint: Endpoint | None, request: Request) -> Response:
+        keyed = b"idempotency-key" in request.headers
+        words = NOTHING if endpoint is None else endpoint.route.words
+        problem = problem_of(error, keyed=keyed, words=words)
+        if problem.code == "internal-error":
+            log.error("api.error", route=None if endpoint is None else endpoint.route.path, exc_info=error)
+        body = problem.body(request.correlation_id)
+        return Response(problem.status, body, problem.headers_of_response(), PROBLEM_JSON)
+
+    async def _send(self, response: Response | Stream, request: Request, send: Send) -> int:
+        if isinstance(response, Stream):
+            extra = self._headers(request, SECURITY_HEADERS)
+            return await response.send_to(request.scope, request.receive, send, extra)
+        cycle = request.scope.get("extensions", NOTHING).get("dawr.cycle")
+        if cycle is not None:
+            await respond(cycle, self._head(response, request), response.body)
+            return response.status
+        extra = self._headers(request, PAGE_SECURITY_HEADERS if response.kind is HTML else SECURITY_HEADERS)
+        length = (b"content-length", b"%d" % len(response.body))
+        headers = [response.kind, length, NOT_STORED, *response.headers, *extra]
+        await send({"type": "http.response.start", "status": response.status, "headers": headers})
+        await send({"type": "http.response.body", "body": response.body})
+        return response.status
+
+    def _head(self, response: Response, request: Request) -> bytes:
+        """The same headers as bytes: what is always the same was put together once."""
+        always = PAGE_HEAD if response.kind is HTML else API_HEAD
+        parts = [
+            STATUS_LINES[response.status],
+            always,
+            b"content-type: %b\r\ncontent-length: %d\r\nx-correlation-id: %b\r\n"
+            % (response.kind[1], len(response.body), request.correlation_id.encode()),
+            *(b"%b: %b\r\n" % header for header in response.headers),
+        ]
+        if b"origin" in request.headers:
+            parts += [b"%b: %b\r\n" % header for header in self._cors.headers(request.headers[b"origin"])]
+        if self._edge.clients.is_secure(request.scope):
+            parts.append(b"%b: %b\r\n" % HSTS)
+        return b"".join(parts)
+
+    def _headers(self, request: Request, security: tuple[Header, ...]) -> tuple[Header, ...]:
+        headers = ((b"x-correlation-id", request.correlation_id.encode()), *security)
+        if self._edge.clients.is_secure(request.scope):
+            headers = (*headers, HSTS)
+        origin = request.headers.get(b"origin")
+        return headers if origin is None else (*headers, *self._cors.headers(origin))

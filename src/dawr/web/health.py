@@ -1,37 +1,78 @@
 """Is it alive, is it ready, how is it."""
 
+from typing import Literal
+
 import msgspec
-from starlette.types import Receive, Scope, Send
 
 from dawr import __version__
-from dawr.engine import Engine
-from dawr.web.http import send_json
+from dawr.web.api.queues import NoInput
+from dawr.web.call import Call, Response, answered
+from dawr.web.edge import Edge
+from dawr.web.routes import Route
+
+TAG = "health"
 
 
-class Live:
-    """GET /health/live: the process answers."""
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI
-        await send_json(send, 200, b'{"status":"live"}')
+class Live(msgspec.Struct, frozen=True):
+    status: Literal["live"] = "live"
 
 
-class Ready:
-    """GET /health/ready: a command could be stored now; otherwise the problem that is in the way."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI
-        await self._engine.ready()
-        await send_json(send, 200, b'{"status":"ready"}')
+class Ready(msgspec.Struct, frozen=True):
+    status: Literal["ready"] = "ready"
 
 
-class HealthStatus:
-    """GET /api/v1/health/status: the same in the clinic's words."""
+class Health(msgspec.Struct, frozen=True):
+    success: bool
+    status: Literal["HEALTHY"]
+    version: str
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI
-        await self._engine.ready()
-        await send_json(send, 200, msgspec.json.encode({"success": True, "status": "HEALTHY", "version": __version__}))
+async def live(_: Edge, __: Call[NoInput]) -> Response:
+    """The process answers."""
+    return answered(Live())
+
+
+async def ready(edge: Edge, _: Call[NoInput]) -> Response:
+    """A command could be stored now; otherwise the problem that is in the way."""
+    await edge.engine.ready()
+    return answered(Ready())
+
+
+async def health(edge: Edge, _: Call[NoInput]) -> Response:
+    """The same in the clinic's words."""
+    await edge.engine.ready()
+    return answered(Health(success=True, status="HEALTHY", version=__version__))
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/health/live",
+        name="live",
+        summary="The process answers",
+        tag=TAG,
+        handler=live,
+        answer=Live,
+        limit=None,
+    ),
+    Route(
+        method="GET",
+        path="/health/ready",
+        name="ready",
+        summary="A command could be stored now",
+        tag=TAG,
+        handler=ready,
+        answer=Ready,
+        limit=None,
+    ),
+    Route(
+        method="GET",
+        path="/api/v1/health/status",
+        name="clinic-health",
+        summary="The same, in the clinic's words",
+        tag="clinic",
+        handler=health,
+        answer=Health,
+        limit=None,
+    ),
+)

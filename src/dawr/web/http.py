@@ -1,28 +1,26 @@
-"""Bytes in and out for hot endpoints: no request or response objects in between."""
+"""What came over the wire as the types that handlers know, or a refusal that says what is wrong with it."""
 
-from typing import TypeVar
-from urllib.parse import parse_qs
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl
 
 import msgspec
-from starlette.types import Receive, Scope, Send
+from starlette.types import Receive
 
-from dawr.web.problems import RETRY_SOON, BadRequest, Problem
+from dawr.web.call import Request
+from dawr.web.problems import BadRequest
 
 T = TypeVar("T")
 
 LARGEST_BODY = 64 * 1024
-
-JSON = (b"content-type", b"application/json")
-PROBLEM_JSON = (b"content-type", b"application/problem+json")
-NOT_STORED = (b"cache-control", b"no-store")
+LONGEST_KEY = 255
 
 
-async def read_json(scope: Scope, receive: Receive, decoder: msgspec.json.Decoder[T]) -> T:
-    """The body as its type, or a refusal that says what is wrong with it."""
-    kind = header(scope, b"content-type")
-    if kind is not None and kind.partition(";")[0].strip().lower() not in {"application/json", ""}:
+async def read_json(request: Request, decoder: msgspec.json.Decoder[T]) -> T:
+    """The body as its type. No body at all is an empty one."""
+    kind = request.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+    if kind not in {b"application/json", b""}:
         raise BadRequest(415, "not-json", "Send the body as application/json.")
-    body = await _read(receive)
+    body = await read_body(request.receive) or b"{}"
     try:
         return decoder.decode(body)
     except msgspec.ValidationError as error:
@@ -31,7 +29,7 @@ async def read_json(scope: Scope, receive: Receive, decoder: msgspec.json.Decode
         raise BadRequest(400, "malformed-json", f"The body is not JSON: {error}.") from error
 
 
-async def _read(receive: Receive) -> bytes:
+async def read_body(receive: Receive) -> bytes:
     body: bytes = b""
     while True:
         message = await receive()
@@ -44,30 +42,41 @@ async def _read(receive: Receive) -> bytes:
             return body
 
 
-def query(scope: Scope, name: str) -> str:
-    """A parameter that must be given exactly once."""
-    values: list[str] = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True).get(name, [])
-    if len(values) != 1 or not values[0]:
-        raise BadRequest(422, "invalid-query", f"Give the query parameter {name!r} once, with a value.")
-    return values[0]
+def read_query(request: Request, kind: type[T]) -> T:
+    """The query as its type: every parameter known, and given once."""
+    try:
+        pairs = parse_qsl(
+            request.scope["query_string"].decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=20
+        )
+    except ValueError as error:
+        raise BadRequest(422, "invalid-query", "The query is not one: use name=value, percent-encoded.") from error
+    values = dict(pairs)
+    if len(values) != len(pairs):
+        raise BadRequest(422, "invalid-query", "A query parameter is given more than once.")
+    try:
+        return msgspec.convert(values, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise BadRequest(422, "invalid-query", f"The query does not fit: {error}.") from error
 
 
-def header(scope: Scope, name: bytes) -> str | None:
-    for key, value in scope["headers"]:
-        if key == name:
-            decoded: str = value.decode("latin-1")
-            return decoded
-    return None
+def idempotency_key(request: Request) -> str | None:
+    """The `Idempotency-Key` header, quoted as the standard has it or bare."""
+    if b"idempotency-key" not in request.headers:
+        return None
+    if sum(name == b"idempotency-key" for name, _ in request.scope["headers"]) > 1:
+        raise BadRequest(400, "invalid-idempotency-key", "Give one idempotency key, not several.")
+    return checked_key(request.headers[b"idempotency-key"].decode("latin-1"))
 
 
-async def send_json(
-    send: Send, status: int, body: bytes, *headers: tuple[bytes, bytes], kind: tuple[bytes, bytes] = JSON
-) -> None:
-    length = (b"content-length", b"%d" % len(body))
-    await send({"type": "http.response.start", "status": status, "headers": [kind, length, NOT_STORED, *headers]})
-    await send({"type": "http.response.body", "body": body})
+def checked_key(key: str) -> str:
+    if len(key) > 1 and key[0] == key[-1] == '"':
+        key = key[1:-1]
+    if not (0 < len(key) <= LONGEST_KEY and key.isascii() and key.isprintable() and not {" ", '"'} & set(key)):
+        sentence = "An idempotency key has 1 to 255 visible ASCII characters, and no quotation mark among them."
+        raise BadRequest(400, "invalid-idempotency-key", sentence)
+    return key
 
 
-async def send_problem(send: Send, problem: Problem) -> None:
-    retry = (RETRY_SOON,) if problem.retryable else ()
-    await send_json(send, problem.status, problem.body(), *problem.headers, *retry, kind=PROBLEM_JSON)
+def cookies(request: Request) -> dict[str, str]:
+    pairs: list[Any] = request.headers.get(b"cookie", b"").decode("latin-1").split(";")
+    return {name.strip(): value.strip() for name, _, value in (pair.partition("=") for pair in pairs)}

@@ -1,16 +1,18 @@
 """Errors as problem details (RFC 9457). The only place that knows both errors and HTTP."""
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 import msgspec
 
-from dawr.domain.errors import Closed, Conflict, Full, Invalid, NotFound, Refused
+from dawr.domain.errors import Closed, Conflict, Forbidden, Full, Invalid, NotFound, Refused
 from dawr.engine import Busy
 from dawr.ports import ClockUntrusted, OutcomeUnknown, StoreAway, StoreFault, Unstorable
 from dawr.reliability.idempotency import KeyReused
 
 STATUS_OF: Mapping[type[Exception], int] = {
     NotFound: 404,
+    Forbidden: 403,
     Conflict: 409,
     Closed: 409,
     Full: 503,
@@ -29,17 +31,27 @@ CODE_OF_FAULT: Mapping[type[StoreFault], str] = {
     Unstorable: "unstorable",
 }
 
+NO_WORDS: Mapping[str, str] = {}
 RETRY_SOON = (b"retry-after", b"1")
+
+
+Fact = str | int | bool | list[str] | None
+
+STANDARD_TYPES = {"quota-exceeded": "https://iana.org/assignments/http-problem-types#quota-exceeded"}
+"""Problems that have a name of their own in the registry of HTTP problem types."""
 
 
 class BadRequest(Exception):
     """The request cannot be answered as it is."""
 
-    def __init__(self, status: int, code: str, sentence: str, *headers: tuple[bytes, bytes]) -> None:
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, status: int, code: str, sentence: str, *headers: tuple[bytes, bytes], **facts: Fact) -> None:
         super().__init__(sentence)
         self.status = status
         self.code = code
         self.headers = headers
+        self.facts: Mapping[str, Fact] = {name.replace("_", "-"): fact for name, fact in facts.items()}
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -48,36 +60,56 @@ class Problem(msgspec.Struct, frozen=True):
     title: str
     detail: str
     retryable: bool = False
-    facts: Mapping[str, str | int | bool | None] = {}
+    facts: Mapping[str, Fact] = {}
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
-    def body(self) -> bytes:
+    def body(self, correlation_id: str) -> bytes:
         return msgspec.json.encode(
             {
                 **self.facts,
-                "type": f"urn:dawr:problem:{self.code}",
+                "type": STANDARD_TYPES.get(self.code, f"urn:dawr:problem:{self.code}"),
                 "title": self.title,
                 "status": self.status,
                 "detail": self.detail,
                 "code": self.code,
                 "retryable": self.retryable,
+                "correlation_id": correlation_id,
             }
         )
 
+    def headers_of_response(self) -> tuple[tuple[bytes, bytes], ...]:
+        says_when = any(name == b"retry-after" for name, _ in self.headers)
+        return self.headers if says_when or not self.retryable else (*self.headers, RETRY_SOON)
 
-def problem_of(error: Exception, *, keyed: bool = False) -> Problem:
-    """What the caller is told. A fault that is not theirs is told without its inside."""
+
+def problem_of(error: Exception, *, keyed: bool = False, words: Mapping[str, str] = NO_WORDS) -> Problem:
+    """What the caller is told, in the words of the door they came through.
+
+    A fault that is not theirs is told without its inside.
+    """
     status = next((STATUS_OF[kind] for kind in type(error).__mro__ if kind in STATUS_OF), 500)
     if isinstance(error, BadRequest):
-        return Problem(error.status, error.code, _title(error), str(error), headers=error.headers)
+        return Problem(error.status, error.code, _title(error), str(error), error.retryable, error.facts, error.headers)
     if isinstance(error, Refused):
-        return Problem(status, error.code, _title(error), str(error), facts=error.facts)
+        return Problem(status, error.code, _title(error), str(error), facts=_facts(error, words))
     if isinstance(error, Busy | KeyReused):
         return Problem(status, error.code, _title(error), _title(error), retryable=isinstance(error, Busy))
     if isinstance(error, StoreFault):
         retryable = isinstance(error, StoreAway) or (isinstance(error, OutcomeUnknown) and keyed)
         return Problem(status, CODE_OF_FAULT[type(error)], _title(error), _title(error), retryable=retryable)
     return Problem(500, "internal-error", "Something went wrong here.", "The fault was logged; nothing of it is shown.")
+
+
+def code_of(refusal: type[Exception]) -> str:
+    """The public code of a kind of error, as clients see it."""
+    if issubclass(refusal, StoreFault):
+        return CODE_OF_FAULT.get(refusal, "store-away")
+    return str(getattr(refusal, "code", "refused"))
+
+
+def _facts(error: Refused, words: Mapping[str, str]) -> Mapping[str, Fact]:
+    field = error.facts.get("field")
+    return {**error.facts, "field": words[field]} if isinstance(field, str) and field in words else error.facts
 
 
 def _title(error: Exception) -> str:

@@ -5,17 +5,19 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 import uvicorn
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from dawr.web.http import PROBLEM_JSON
-from dawr.web.problems import BadRequest, problem_of
+from dawr.web.access_log import AccessLog
+from dawr.web.protocol import HttpProtocol, Shared
 
 GRACE_SECONDS = 2
+LAST_WORDS_SECONDS = 0.3
+PATIENCE_SECONDS = 15
 BACKLOG = 2048
-LARGEST_HEAD = 64 * 1024
+TICKS_PER_SECOND = 10
 
 
 class AddressTaken(Exception):
@@ -23,7 +25,19 @@ class AddressTaken(Exception):
 
 
 class Server(uvicorn.Server):
-    def __init__(self, app: ASGIApp, listener: socket.socket, ready: Callable[[str], None]) -> None:
+    """`ready` is told the URL; `stopping` is called first of all when a signal says stop, to end what has no end."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        listener: socket.socket,
+        *,
+        access_log: AccessLog,
+        new_id: Callable[[], str],
+        ready: Callable[[str], None],
+        stopping: Callable[[], None],
+        patience_seconds: int = PATIENCE_SECONDS,
+    ) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
@@ -32,6 +46,8 @@ class Server(uvicorn.Server):
                 ws="none",
                 lifespan="off",
                 log_config=None,
+                # What a client does wrong is an access line; as a warning it would be a second one.
+                log_level="error",
                 access_log=False,
                 server_header=False,
                 proxy_headers=False,
@@ -41,6 +57,9 @@ class Server(uvicorn.Server):
         )
         self._listener = listener
         self._ready = ready
+        self._stopping = stopping
+        self._shared = Shared(access_log, new_id, patience_seconds)
+        self.server_state = self._shared
 
     async def run_until_stopped(self) -> None:
         await self.serve(sockets=[self._listener])
@@ -48,6 +67,22 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._ready(url_of(self._listener))
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._stopping()
+        super().handle_exit(sig, frame)
+
+    async def on_tick(self, counter: int) -> bool:
+        if counter % TICKS_PER_SECOND == 0:
+            self._shared.one_second_passed()
+        return await super().on_tick(counter)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Whoever is still there after the grace has a moment to be told so, and is cut off then."""
+        await super().shutdown(sockets)
+        if self.server_state.tasks:
+            await asyncio.wait(self.server_state.tasks, timeout=LAST_WORDS_SECONDS)
+        self._shared.abort_all()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -60,38 +95,6 @@ class Server(uvicorn.Server):
         finally:
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.remove_signal_handler(number)
-
-
-class HttpProtocol(HttpToolsProtocol):
-    """What is not HTTP, or never comes to the end of its headers, is refused with a problem like everything else."""
-
-    _bytes_of_head = 0
-    _in_head = True
-
-    def data_received(self, data: bytes) -> None:
-        self._bytes_of_head += len(data)
-        super().data_received(data)
-        if self._in_head and self._bytes_of_head > LARGEST_HEAD and not self.transport.is_closing():
-            sentence = f"The headers are larger than {LARGEST_HEAD // 1024} KiB."
-            self._refuse(BadRequest(431, "headers-too-large", sentence), b"Request Header Fields Too Large")
-
-    def on_headers_complete(self) -> None:
-        self._in_head = False
-        super().on_headers_complete()
-
-    def on_message_complete(self) -> None:
-        self._bytes_of_head, self._in_head = 0, True
-        super().on_message_complete()
-
-    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - the server's own words stay in its log
-        self._refuse(BadRequest(400, "malformed-request", "This is not a request as HTTP has it."), b"Bad Request")
-
-    def _refuse(self, refusal: BadRequest, phrase: bytes) -> None:
-        body = problem_of(refusal).body()
-        headers = (PROBLEM_JSON, (b"content-length", b"%d" % len(body)), (b"connection", b"close"))
-        first = b"HTTP/1.1 %d %s" % (refusal.status, phrase)
-        self.transport.write(b"\r\n".join([first, *(b"%s: %s" % header for header in headers), b"", body]))
-        self.transport.close()
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -1,22 +1,53 @@
 """The clinic's contract under `/api/v1/queue`. Its words for states appear here only."""
 
 from collections.abc import Mapping
-from hashlib import sha256
 
-import msgspec
-from starlette.types import Receive, Scope, Send
-
-from dawr.domain.events import Origin
-from dawr.domain.ticket import State, TicketId, VisitId
-from dawr.engine import Engine
-from dawr.operations.snapshots import LookAtQueue
+from dawr.domain.errors import (
+    InvalidValue,
+    NotInQueue,
+    OutsideHours,
+    QueueClosed,
+    QueueFull,
+    QueuePaused,
+    TicketInWrongState,
+    UnknownDesk,
+    UnknownQueue,
+    UnknownVenue,
+    VenueInactive,
+)
+from dawr.domain.staff import Role
+from dawr.domain.ticket import LineKey, State, Ticket, TicketId, VisitId
+from dawr.operations.snapshots import LookAtQueue, LookAtVisitor
+from dawr.operations.staff import Called, CallNext, Done
 from dawr.operations.ticket import Place
 from dawr.operations.visitor import Issue
-from dawr.ports import Ids
-from dawr.reliability.fingerprint import fingerprint
-from dawr.reliability.idempotency import ANONYMOUS, AnswerKey, Claim, Reply
-from dawr.web.http import query, read_json, send_json
-from dawr.web.problems import BadRequest
+from dawr.reliability.idempotency import Reply
+from dawr.web.call import Call, Response, answered, rendered
+from dawr.web.doors.clinic_shapes import (
+    CalledPatient,
+    CallInput,
+    ClinicInput,
+    ClinicQuery,
+    DoneInput,
+    DonePatient,
+    Entered,
+    EnterInput,
+    NewRound,
+    Position,
+    PositionQuery,
+    QueueStatus,
+    SignedInAnswer,
+    SignedInUser,
+)
+from dawr.web.edge import Edge
+from dawr.web.links import new_link
+from dawr.web.new_round import begin_new_round
+from dawr.web.routes import Route
+from dawr.web.signing_in import SignInInput, sign_in
+
+TAG = "clinic"
+WORDS = {"visitor": "user", "queue": "clinic"}
+MS_PER_MINUTE = 60_000
 
 STATUS_WORDS: Mapping[State, str] = {
     "waiting": "WAITING",
@@ -29,93 +60,30 @@ STATUS_WORDS: Mapping[State, str] = {
     "expired": "LEFT",
 }
 
-LONGEST_KEY = 255
+
+async def enter(edge: Edge, call: Call[EnterInput]) -> Reply:
+    given, venue_id = call.given, call.venue_id
+    link = new_link(edge.ids, venue_id)
+    issue = Issue(
+        queue=given.clinic,
+        visitor=given.user,
+        ticket_id=TicketId(edge.ids.new(venue_id)),
+        visit_id=VisitId(link.visit_id),
+        secret_hash=link.secret_hash,
+    )
+    return await edge.engine.answer(
+        venue_id,
+        issue,
+        rendered(lambda place: _entered(place, link.path)),
+        claim=call.claim,
+        origin=call.origin(),
+    )
 
 
-class EnterInput(msgspec.Struct, forbid_unknown_fields=True):
-    clinic: str
-    user: str
-
-
-class Entered(msgspec.Struct, omit_defaults=True):
-    success: bool
-    number: int
-    status: str
-    user: str
-    clinic: str
-    ahead: int
-    position: int
-    estimated_wait_minutes: int
-    display_number: str
-    ticket: str | None = None
-    message: str | None = None
-    reserve_mode: bool = False
-
-
-class QueueStatus(msgspec.Struct):
-    success: bool
-    clinic: str
-    current: int | None
-    length: int
-    waiting: int
-    next: int | None
-    state: str
-    avg_wait_minutes: float
-
-
-_encode = msgspec.json.Encoder().encode
-
-
-class Enter:
-    """POST /api/v1/queue/enter: take a number."""
-
-    def __init__(self, engine: Engine, ids: Ids, *, venue: str, keep_ms: int) -> None:
-        self._engine = engine
-        self._ids = ids
-        self._venue = venue
-        self._keep_ms = keep_ms
-        self._decoder = msgspec.json.Decoder(EnterInput)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        given = await read_json(scope, receive, self._decoder)
-        venue_id = await self._engine.find_venue(self._venue)
-        secret, visit_id = self._ids.token(), self._ids.new(venue_id)
-        issue = Issue(
-            queue=given.clinic,
-            visitor=given.user,
-            ticket_id=TicketId(self._ids.new(venue_id)),
-            visit_id=VisitId(visit_id),
-            secret_hash=sha256(secret.encode()).hexdigest(),
-        )
-        reply = await self._engine.answer(
-            venue_id,
-            issue,
-            lambda place: _entered(place, link=f"/t/{visit_id}.{secret}"),
-            claim=self._claim(scope, venue_id, given),
-            origin=Origin(actor="visitor"),
-        )
-        replayed = [(b"idempotency-replayed", b"true")] if reply.replayed else []
-        await send_json(send, reply.status, reply.body, *replayed)
-
-    def _claim(self, scope: Scope, venue_id: str, given: EnterInput) -> Claim | None:
-        key = idempotency_key(scope)
-        if key is None:
-            return None
-        answer_key = AnswerKey(f"{venue_id}:queue/enter", ANONYMOUS, key)
-        return Claim(answer_key, fingerprint(given.clinic.lower(), given.user), self._keep_ms)
-
-
-class Status:
-    """GET /api/v1/queue/status: how a queue stands."""
-
-    def __init__(self, engine: Engine, *, venue: str) -> None:
-        self._engine = engine
-        self._venue = venue
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI
-        clinic = query(scope, "clinic")
-        seen = await self._engine.read(await self._engine.find_venue(self._venue), LookAtQueue(clinic))
-        status = QueueStatus(
+async def status(edge: Edge, call: Call[ClinicQuery]) -> Response:
+    seen = await edge.engine.read(call.venue_id, LookAtQueue(call.given.clinic))
+    return answered(
+        QueueStatus(
             success=True,
             clinic=seen.queue.id,
             current=seen.line.current_number,
@@ -125,28 +93,73 @@ class Status:
             state=seen.queue.state.upper(),
             avg_wait_minutes=seen.mean_wait_minutes,
         )
-        await send_json(send, 200, _encode(status))
+    )
 
 
-def idempotency_key(scope: Scope) -> str | None:
-    """The `Idempotency-Key` header, quoted as the standard has it or bare."""
-    keys = [value.decode("latin-1") for name, value in scope["headers"] if name == b"idempotency-key"]
-    if not keys:
-        return None
-    if len(keys) > 1:
-        raise BadRequest(400, "invalid-idempotency-key", "Give one idempotency key, not several.")
-    key: str = keys[0]
-    if len(key) > 1 and key[0] == key[-1] == '"':
-        key = key[1:-1]
-    if not (0 < len(key) <= LONGEST_KEY and key.isascii() and key.isprintable() and " " not in key):
-        raise BadRequest(400, "invalid-idempotency-key", "An idempotency key has 1 to 255 visible ASCII characters.")
-    return key
+async def call_next(edge: Edge, call: Call[CallInput]) -> Reply:
+    given = call.given
+    return await edge.engine.answer(
+        call.venue_id,
+        CallNext(given.desk, given.clinic),
+        rendered(lambda called: _called(given.clinic, called)),
+        claim=call.claim,
+        origin=call.origin(),
+    )
 
 
-def _entered(place: Place, *, link: str) -> Reply:
+async def done(edge: Edge, call: Call[DoneInput]) -> Reply:
+    by_staff = call.caller.may("staff", call.venue_id)
+    return await edge.engine.answer(
+        call.venue_id,
+        Done(call.given.clinic, call.given.user, by_staff),
+        rendered(_done),
+        claim=call.claim,
+        origin=call.origin(),
+    )
+
+
+async def reset(edge: Edge, call: Call[ClinicInput]) -> Reply:
+    def new_round(key: LineKey) -> NewRound:
+        return NewRound(success=True, clinic=key[0], round=key[2], message="begins at number 1")
+
+    return await begin_new_round(edge, call, call.given.clinic, rendered(new_round))
+
+
+async def position(edge: Edge, call: Call[PositionQuery]) -> Response:
+    place, queue, line = await edge.engine.read(call.venue_id, LookAtVisitor(call.given.clinic, call.given.user))
+    ticket = place.ticket
+    return answered(
+        Position(
+            success=True,
+            clinic=queue.id,
+            user=ticket.visitor,
+            status=status_word(ticket.state, near=place.is_near),
+            number=ticket.number,
+            display_number=ticket.label,
+            ahead=place.ahead,
+            position=place.ahead + 1 if ticket.state == "waiting" else 0,
+            total_waiting=line.people_waiting,
+            estimated_wait_minutes=place.wait_minutes,
+        )
+    )
+
+
+async def login(edge: Edge, call: Call[SignInInput]) -> Response:
+    session, signed_in = await sign_in(edge, call)
+    role: Role = signed_in.role_at(call.venue_id) or signed_in.places[0].role
+    answer = SignedInAnswer(success=True, token=session, user=SignedInUser(signed_in.account.username, role))
+    return answered(answer, headers=(edge.auth.cookie(call.request, session),))
+
+
+def status_word(state: State, *, near: bool) -> str:
+    """Near turn is said of who waits, and stored nowhere."""
+    return "NEAR_TURN" if near else STATUS_WORDS[state]
+
+
+def _entered(place: Place, link: str) -> Entered:
     """The secret link goes out with the number it was made for, and never again: a user's name can be guessed."""
     ticket = place.ticket
-    entered = Entered(
+    return Entered(
         success=True,
         number=ticket.number,
         status=STATUS_WORDS[ticket.state],
@@ -160,4 +173,129 @@ def _entered(place: Place, *, link: str) -> Reply:
         message="already in queue" if place.already else None,
         reserve_mode=place.reserve_mode,
     )
-    return Reply(200, _encode(entered))
+
+
+def _called(clinic: str, called: Called) -> CalledPatient:
+    ticket = called.ticket
+    return CalledPatient(
+        success=True,
+        clinic=clinic if ticket is None else ticket.queue_id,
+        current=None if ticket is None else ticket.number,
+        next=None if called.next is None else called.next.number,
+        queue_length=called.waiting,
+        user=None if ticket is None else ticket.visitor,
+        display_number=None if ticket is None else ticket.label,
+        desk=None if ticket is None else ticket.desk_id,
+    )
+
+
+def _done(ticket: Ticket) -> DonePatient:
+    return DonePatient(
+        success=True,
+        clinic=ticket.queue_id,
+        user=ticket.visitor,
+        number=ticket.number,
+        status=STATUS_WORDS[ticket.state],
+        wait_time_minutes=round((ticket.waited_ms or 0) / MS_PER_MINUTE, 1),
+        service_time_minutes=round((ticket.served_ms or 0) / MS_PER_MINUTE, 1),
+        next_clinic=None,
+    )
+
+
+ROUTES = (
+    Route(
+        method="POST",
+        path="/api/v1/queue/enter",
+        name="queue/enter",
+        summary="Take a number",
+        tag=TAG,
+        handler=enter,
+        body=EnterInput,
+        answer=Entered,
+        venue="clinic",
+        limit="clinic-join",
+        refusals=(UnknownVenue, UnknownQueue, VenueInactive, QueueClosed, OutsideHours, QueueFull, InvalidValue),
+        words=WORDS,
+    ),
+    Route(
+        method="GET",
+        path="/api/v1/queue/status",
+        name="queue/status",
+        summary="How a queue stands today",
+        tag=TAG,
+        handler=status,
+        query=ClinicQuery,
+        answer=QueueStatus,
+        venue="clinic",
+        refusals=(UnknownVenue, UnknownQueue),
+    ),
+    Route(
+        method="POST",
+        path="/api/v1/queue/call",
+        name="queue/call",
+        summary="Call whoever is first",
+        tag=TAG,
+        handler=call_next,
+        body=CallInput,
+        answer=CalledPatient,
+        who="staff",
+        venue="clinic",
+        refusals=(UnknownVenue, UnknownQueue, UnknownDesk, QueuePaused, InvalidValue),
+        words=WORDS,
+    ),
+    Route(
+        method="POST",
+        path="/api/v1/queue/done",
+        name="queue/done",
+        summary="Finish a visitor who was called; staff, anybody who waits",
+        tag=TAG,
+        handler=done,
+        body=DoneInput,
+        answer=DonePatient,
+        venue="clinic",
+        limit="clinic-join",
+        refusals=(UnknownVenue, UnknownQueue, NotInQueue, TicketInWrongState, QueuePaused, InvalidValue),
+        words=WORDS,
+    ),
+    Route(
+        method="POST",
+        path="/api/v1/queue/reset",
+        name="queue/reset",
+        summary="Begin a new round at number 1",
+        tag=TAG,
+        handler=reset,
+        body=ClinicInput,
+        answer=NewRound,
+        who="manager",
+        venue="clinic",
+        refusals=(UnknownVenue, UnknownQueue),
+    ),
+    Route(
+        method="GET",
+        path="/api/v1/queue/position",
+        name="queue/position",
+        summary="Where a visitor stands",
+        tag=TAG,
+        handler=position,
+        query=PositionQuery,
+        answer=Position,
+        venue="clinic",
+        refusals=(UnknownVenue, UnknownQueue, NotInQueue, InvalidValue),
+        words=WORDS,
+    ),
+    Route(
+        method="POST",
+        path="/api/v1/admin/login",
+        name="admin/login",
+        summary="Sign in; the token is a bearer",
+        tag=TAG,
+        handler=login,
+        body=SignInInput,
+        answer=SignedInAnswer,
+        venue="clinic",
+        limit=None,
+        keyed=False,
+        refusals=(UnknownVenue,),
+        other_codes=((401, "wrong-credentials"), (429, "quota-exceeded")),
+    ),
+)

@@ -5,7 +5,8 @@ SELECT
     t.venue_id, t.ticket_id, t.queue_id, t.day, t.round, t.number, t.label, t.priority, t.sequence,
     t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
     t.called_at, t.recalled_at, t.started_at, t.finished_at, t.missed_at, t.rejoined_at, t.held_at,
-    t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous
+    t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous,
+    t.name, t.party_size, t.area
 FROM unnest($1::text[], $2::text[]) AS k (venue_id, ticket_id)
 CROSS JOIN LATERAL (
     SELECT * FROM tickets AS s
@@ -29,7 +30,8 @@ SELECT
     t.venue_id, t.ticket_id, t.queue_id, t.day, t.round, t.number, t.label, t.priority, t.sequence,
     t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
     t.called_at, t.recalled_at, t.started_at, t.finished_at, t.missed_at, t.rejoined_at, t.held_at,
-    t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous
+    t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous,
+    t.name, t.party_size, t.area
 FROM unnest($1::text[], $2::text[]) AS k (venue_id, open_key)
 CROSS JOIN LATERAL (
     SELECT * FROM tickets AS s
@@ -43,7 +45,8 @@ SELECT
     t.venue_id, t.ticket_id, t.queue_id, t.day, t.round, t.number, t.label, t.priority, t.sequence,
     t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
     t.called_at, t.recalled_at, t.started_at, t.finished_at, t.missed_at, t.rejoined_at, t.held_at,
-    t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous
+    t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous,
+    t.name, t.party_size, t.area
 FROM unnest($1::text[], $2::text[], $3::int[]) AS k (venue_id, queue_id, depth)
 CROSS JOIN LATERAL (
     SELECT day, round FROM lines AS l
@@ -65,7 +68,8 @@ SELECT
     t.venue_id, t.ticket_id, t.queue_id, t.day, t.round, t.number, t.label, t.priority, t.sequence,
     t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
     t.called_at, t.recalled_at, t.started_at, t.finished_at, t.missed_at, t.rejoined_at, t.held_at,
-    t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous
+    t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous,
+    t.name, t.party_size, t.area
 FROM unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::int[]) AS k (venue_id, queue_id, day, round, step)
 CROSS JOIN LATERAL (
     SELECT * FROM tickets AS s
@@ -94,19 +98,22 @@ UPDATE tickets AS t SET
     resumed_at = c.resumed_at,
     left_at = c.left_at,
     expired_at = c.expired_at,
-    previous = c.previous
+    previous = c.previous,
+    name = c.name,
+    party_size = c.party_size,
+    area = c.area
 FROM (
     SELECT * FROM unnest(
         $1::text[], $2::text[], $3::text[], $4::text[], $5::int[], $6::int[], $7::text[],
         $8::int[], $9::bigint[], $10::text[], $11::text[], $12::text[], $13::text[], $14::bigint[],
         $15::bigint[], $16::text[], $17::int[], $18::bigint[], $19::bigint[], $20::bigint[],
         $21::bigint[], $22::bigint[], $23::bigint[], $24::bigint[], $25::bigint[], $26::bigint[],
-        $27::bigint[], $28::text[], $29::text[]
+        $27::bigint[], $28::text[], $29::text[], $30::text[], $31::int[], $32::text[]
     ) AS c (
         venue_id, ticket_id, queue_id, day, round, number, label, priority, sequence, state,
         visitor, open_key, visit_id, issued_at, version, desk_id, recalls, called_at, recalled_at,
         started_at, finished_at, missed_at, rejoined_at, held_at, resumed_at, left_at, expired_at,
-        from_ticket_id, previous
+        from_ticket_id, previous, name, party_size, area
     )
 ) AS c
 WHERE t.venue_id = c.venue_id AND t.ticket_id = c.ticket_id;
@@ -116,12 +123,31 @@ INSERT INTO tickets (
     venue_id, ticket_id, queue_id, day, round, number, label, priority, sequence, state, visitor,
     open_key, visit_id, issued_at, version, desk_id, recalls, called_at, recalled_at, started_at,
     finished_at, missed_at, rejoined_at, held_at, resumed_at, left_at, expired_at, from_ticket_id,
-    previous
+    previous, name, party_size, area
 )
 SELECT * FROM unnest(
     $1::text[], $2::text[], $3::text[], $4::text[], $5::int[], $6::int[], $7::text[], $8::int[],
     $9::bigint[], $10::text[], $11::text[], $12::text[], $13::text[], $14::bigint[], $15::bigint[],
     $16::text[], $17::int[], $18::bigint[], $19::bigint[], $20::bigint[], $21::bigint[],
     $22::bigint[], $23::bigint[], $24::bigint[], $25::bigint[], $26::bigint[], $27::bigint[],
-    $28::text[], $29::text[]
+    $28::text[], $29::text[], $30::text[], $31::int[], $32::text[]
 );
+
+-- name: tickets_open
+-- Everybody in a line who is not done, behind one place of it, in the order of calling: a page of them.
+SELECT
+    t.venue_id, t.ticket_id, t.queue_id, t.day, t.round, t.number, t.label, t.priority, t.sequence,
+    t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
+    t.called_at, t.recalled_at, t.started_at, t.finished_at, t.missed_at, t.rejoined_at, t.held_at,
+    t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous,
+    t.name, t.party_size, t.area
+FROM unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::int[], $6::bigint[], $7::int[])
+    AS k (venue_id, queue_id, day, round, priority, sequence, step)
+CROSS JOIN LATERAL (
+    SELECT * FROM tickets AS s
+    WHERE s.venue_id = k.venue_id AND s.queue_id = k.queue_id AND s.day = k.day AND s.round = k.round
+        AND coalesce(s.open_key, '') <> ''
+        AND (-s.priority, s.sequence) > (k.priority, k.sequence)
+    ORDER BY s.priority DESC, s.sequence
+    LIMIT k.step
+) AS t;

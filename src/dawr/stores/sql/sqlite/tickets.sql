@@ -5,7 +5,7 @@ SELECT
     venue_id, ticket_id, queue_id, day, round, number, label, priority, sequence, state, visitor,
     open_key, visit_id, issued_at, version, desk_id, recalls, called_at, recalled_at, started_at,
     finished_at, missed_at, rejoined_at, held_at, resumed_at, left_at, expired_at, from_ticket_id,
-    previous
+    previous, name, party_size, area
 FROM tickets
 WHERE venue_id = ?1 AND ticket_id = ?2;
 
@@ -21,7 +21,8 @@ SELECT
     t.venue_id, t.ticket_id, t.queue_id, t.day, t.round, t.number, t.label, t.priority, t.sequence,
     t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
     t.called_at, t.recalled_at, t.started_at, t.finished_at, t.missed_at, t.rejoined_at, t.held_at,
-    t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous
+    t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous,
+    t.name, t.party_size, t.area
 FROM tickets AS t
 WHERE t.venue_id = ?1 AND t.open_key = ?2;
 
@@ -32,7 +33,7 @@ SELECT
     venue_id, ticket_id, queue_id, day, round, number, label, priority, sequence, state, visitor,
     open_key, visit_id, issued_at, version, desk_id, recalls, called_at, recalled_at, started_at,
     finished_at, missed_at, rejoined_at, held_at, resumed_at, left_at, expired_at, from_ticket_id,
-    previous
+    previous, name, party_size, area
 FROM tickets
 WHERE venue_id = ?1 AND queue_id = ?2 AND state = 'waiting'
     AND (day, round) = (
@@ -50,7 +51,7 @@ SELECT
     venue_id, ticket_id, queue_id, day, round, number, label, priority, sequence, state, visitor,
     open_key, visit_id, issued_at, version, desk_id, recalls, called_at, recalled_at, started_at,
     finished_at, missed_at, rejoined_at, held_at, resumed_at, left_at, expired_at, from_ticket_id,
-    previous
+    previous, name, party_size, area
 FROM tickets
 WHERE venue_id = ?1 AND queue_id = ?2 AND day <= ?3
     AND coalesce(open_key, '') <> ''
@@ -76,7 +77,10 @@ UPDATE tickets SET
     resumed_at = ?25,
     left_at = ?26,
     expired_at = ?27,
-    previous = ?29
+    previous = ?29,
+    name = ?30,
+    party_size = ?31,
+    area = ?32
 WHERE venue_id = ?1 AND ticket_id = ?2;
 
 -- name: add_tickets
@@ -84,8 +88,22 @@ INSERT INTO tickets (
     venue_id, ticket_id, queue_id, day, round, number, label, priority, sequence, state, visitor,
     open_key, visit_id, issued_at, version, desk_id, recalls, called_at, recalled_at, started_at,
     finished_at, missed_at, rejoined_at, held_at, resumed_at, left_at, expired_at, from_ticket_id,
-    previous
+    previous, name, party_size, area
 ) VALUES (
     ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21,
-    ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29
+    ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32
 );
+
+-- name: tickets_open
+-- Everybody in a line who is not done, behind one place of it, in the order of calling: a page of them.
+SELECT
+    venue_id, ticket_id, queue_id, day, round, number, label, priority, sequence, state, visitor,
+    open_key, visit_id, issued_at, version, desk_id, recalls, called_at, recalled_at, started_at,
+    finished_at, missed_at, rejoined_at, held_at, resumed_at, left_at, expired_at, from_ticket_id,
+    previous, name, party_size, area
+FROM tickets
+WHERE venue_id = ?1 AND queue_id = ?2 AND day = ?3 AND round = ?4
+    AND coalesce(open_key, '') <> ''
+    AND (-priority, sequence) > (?5, ?6)
+ORDER BY priority DESC, sequence
+LIMIT ?7;

@@ -1,0 +1,84 @@
+"""`dawr serve --workers N`: one address, one migration, N processes.
+
+The store is opened after the fork, by each worker for itself: a connection that two
+processes share is one that neither can trust.
+"""
+
+import asyncio
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Protocol, TypeVar
+
+import click
+import uvloop
+
+from dawr import bootstrap
+from dawr.cli.options import sentences
+from dawr.settings import Settings
+from dawr.supervisor import Life, Supervisor, in_a_child
+from dawr.web.server import listen, url_of
+
+T = TypeVar("T")
+
+
+class SayReady(Protocol):
+    def __call__(self, url: str, *, owner_code: str | None) -> None: ...
+
+
+def serve(settings: Settings, *, ready: SayReady) -> int:
+    """Until a signal says stop; the exit code."""
+    listener = listen(settings.host, settings.port)
+    url = url_of(listener)
+    prepared = in_a_child(lambda: _in_sentences(lambda: uvloop.run(_prepare(settings))))
+    if prepared is None:
+        return 1
+    return Supervisor(
+        settings.workers,
+        lambda life: _in_sentences(lambda: uvloop.run(_work(settings, listener, life))),
+        ready=partial(ready, url, owner_code=prepared.decode() or None),
+        stopping=listener.close,
+    ).run()
+
+
+async def _prepare(settings: Settings) -> bytes:
+    """What is done once for all workers: the schema, and the link of an owner who is not there yet."""
+    async with bootstrap.running(settings) as dawr:
+        return (await dawr.accounts.owner_code() or "").encode()
+
+
+async def _work(settings: Settings, listener: socket.socket, life: Life) -> None:
+    async with bootstrap.running(settings) as dawr:
+        log = bootstrap.access_log(settings)
+        server = bootstrap.web_server(dawr, log, listener, ready=lambda _: life.say_ready())
+        with _told(life.parent_gone, lambda: server.handle_exit(signal.SIGTERM, None)):
+            async with log.flushing():
+                await server.run_until_stopped()
+
+
+@contextmanager
+def _told(file: int, what: Callable[[], None]) -> Iterator[None]:
+    """Do it when there is something to read, once."""
+    loop = asyncio.get_running_loop()
+
+    def once() -> None:
+        loop.remove_reader(file)
+        what()
+
+    loop.add_reader(file, once)
+    try:
+        yield
+    finally:
+        loop.remove_reader(file)
+
+
+def _in_sentences(work: Callable[[], T]) -> T:
+    """What is wrong is said by the process that finds it; the parent only sees that it ended."""
+    try:
+        with sentences():
+            return work()
+    except click.ClickException as error:
+        error.show()
+        raise SystemExit(error.exit_code) from error

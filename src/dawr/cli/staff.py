@@ -1,0 +1,198 @@
+"""`dawr staff`: who works where, with which role and password. Also while the server runs."""
+
+import asyncio
+import sys
+from typing import Literal
+
+import click
+import msgspec
+
+from dawr import bootstrap
+from dawr.bootstrap import COMMAND_LINE, Dawr
+from dawr.cli import one_writer
+from dawr.cli.options import data_option, sentences, settings_of, venue_option
+from dawr.domain.account import checked_username
+from dawr.domain.errors import InvalidValue
+from dawr.domain.staff import ROLES, Role, StaffMember
+from dawr.engine import Engine
+from dawr.operations.people import ChangeRole, EnableStaff, LookAtStaff
+from dawr.reliability.idempotency import Reply
+from dawr.settings import Settings
+
+EVERYWHERE = "everywhere"
+
+role_option = click.option("--role", type=click.Choice(ROLES), required=True, help="What they may do there.")
+somewhere_option = click.option("--venue", metavar="SLUG", help="Only at this venue; everywhere by default.")
+password_option = click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
+
+
+class StaffChange(msgspec.Struct, frozen=True):
+    """What `dawr staff` asks for."""
+
+    verb: Literal["add", "role", "disable", "enable", "password"]
+    username: str
+    venue: str | None = None
+    role: Role | None = None
+    password: str | None = None
+    """None: make one, and tell it."""
+
+
+@click.group("staff")
+def command() -> None:
+    """Add staff, change their roles and passwords, disable and enable them."""
+
+
+@command.command("add")
+@data_option
+@venue_option
+@role_option
+@password_option
+@click.argument("name")
+def add(*, data: str | None, venue: str | None, role: Role, password_stdin: bool, name: str) -> None:
+    """Add NAME to a venue. Whoever has an account already keeps their password."""
+    with sentences():
+        settings = settings_of(data=data)
+        slug = venue or settings.clinic_venue
+        _write(settings, StaffChange("add", name, slug, role, _given_password(from_stdin=password_stdin)))
+
+
+@command.command("role")
+@data_option
+@venue_option
+@click.argument("name")
+@click.argument("role", type=click.Choice(ROLES))
+def change_role(data: str | None, venue: str | None, name: str, role: Role) -> None:
+    """Give NAME another ROLE at a venue."""
+    with sentences():
+        settings = settings_of(data=data)
+        _write(settings, StaffChange("role", name, venue or settings.clinic_venue, role))
+
+
+@command.command("disable")
+@data_option
+@somewhere_option
+@click.argument("name")
+def disable(data: str | None, venue: str | None, name: str) -> None:
+    """Shut NAME out, and end their sessions."""
+    with sentences():
+        _write(settings_of(data=data), StaffChange("disable", name, venue))
+
+
+@command.command("enable")
+@data_option
+@somewhere_option
+@click.argument("name")
+def enable(data: str | None, venue: str | None, name: str) -> None:
+    """Let NAME in again."""
+    with sentences():
+        _write(settings_of(data=data), StaffChange("enable", name, venue))
+
+
+@command.command("password")
+@data_option
+@password_option
+@click.argument("name")
+def password(*, data: str | None, password_stdin: bool, name: str) -> None:
+    """Give NAME a new password, and end their sessions."""
+    with sentences():
+        given = _given_password(from_stdin=password_stdin)
+        _write(settings_of(data=data), StaffChange("password", name, password=given))
+
+
+@command.command("list")
+@data_option
+@venue_option
+def list_staff(data: str | None, venue: str | None) -> None:
+    """Print who works at a venue: name, role, and whether they are disabled."""
+    with sentences():
+        settings = settings_of(data=data)
+        for member in asyncio.run(_staff(settings, venue or settings.clinic_venue)):
+            state = "" if member.is_active else "  disabled"
+            click.echo(f"{member.username}  {member.role}{state}")
+
+
+async def change(dawr: Dawr, change: StaffChange) -> str:
+    """What a tool asks for, done, and said in a sentence."""
+    name = change.username.strip().lower()
+    if change.verb == "password":
+        return await _set_password(dawr, name, change.password)
+    if change.venue is None:
+        return await _everywhere(dawr, name, change.verb)
+    venue_id = await dawr.engine.find_venue(change.venue)
+    if change.verb == "add":
+        return await _add(dawr, change)
+    if change.verb == "disable":
+        await dawr.accounts.disable_at(venue_id, name, by=None, render=_nothing_to_render, origin=COMMAND_LINE)
+        return f"{name} is disabled at {change.venue}."
+    if change.verb == "enable":
+        await dawr.engine.do(venue_id, EnableStaff(name, None), origin=COMMAND_LINE)
+        return f"{name} is enabled at {change.venue}."
+    member = await dawr.engine.do(venue_id, ChangeRole(name, _role(change), None), origin=COMMAND_LINE)
+    return f"{name} is {member.role} at {change.venue}."
+
+
+async def _add(dawr: Dawr, change: StaffChange) -> str:
+    name, venue = checked_username(change.username), change.venue or ""
+    had_account = await dawr.store.accounts.find(name) is not None
+    password = dawr.ids.token() if change.password is None else change.password
+    await dawr.accounts.add_staff(
+        await dawr.engine.find_venue(venue),
+        name,
+        _role(change),
+        password,
+        by=None,
+        known_to={},
+        render=_nothing_to_render,
+        origin=COMMAND_LINE,
+    )
+    added = f"{name} is {change.role} at {venue}."
+    if had_account:
+        return f"{added} The account was there already, and keeps its password."
+    return added if change.password is not None else f"{added} The password is {password}"
+
+
+async def _set_password(dawr: Dawr, name: str, given: str | None) -> str:
+    password = dawr.ids.token() if given is None else given
+    await dawr.accounts.set_password(name, password)
+    told = "." if given is not None else f": it is {password}"
+    return f"{name} has a new password{told}"
+
+
+async def _everywhere(dawr: Dawr, name: str, verb: str) -> str:
+    if verb == "disable":
+        await dawr.accounts.disable(name, origin=COMMAND_LINE)
+    elif verb == "enable":
+        await dawr.accounts.enable(name, origin=COMMAND_LINE)
+    else:
+        raise InvalidValue("venue", "Say at which venue.")
+    return f"{name} is {verb}d {EVERYWHERE}."
+
+
+def _role(change: StaffChange) -> Role:
+    if change.role is None:
+        raise InvalidValue("role", "Say which role.")
+    return change.role
+
+
+def _nothing_to_render(_: StaffMember) -> Reply:
+    return Reply(200, b"")
+
+
+def _write(settings: Settings, asked: StaffChange) -> None:
+    click.echo(one_writer.write(settings, "change-staff", asked, lambda dawr: change(dawr, asked)))
+
+
+def _given_password(*, from_stdin: bool) -> str | None:
+    """None: nobody is there to type one."""
+    if from_stdin:
+        return sys.stdin.readline().rstrip("\r\n")
+    if sys.stdin.isatty():
+        typed: str = click.prompt("Password", hide_input=True, confirmation_prompt=True)
+        return typed
+    return None
+
+
+async def _staff(settings: Settings, slug: str) -> tuple[StaffMember, ...]:
+    async with bootstrap.reading(settings) as store:
+        engine = Engine(store, bootstrap.now)
+        return await engine.read(await engine.find_venue(slug), LookAtStaff())

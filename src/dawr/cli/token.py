@@ -1,0 +1,110 @@
+"""`dawr token`: bearer tokens for programs, kiosks and displays. Also while the server runs."""
+
+import asyncio
+
+import click
+import msgspec
+
+from dawr import bootstrap
+from dawr.bootstrap import COMMAND_LINE, Dawr
+from dawr.cli import one_writer
+from dawr.cli.options import data_option, sentences, settings_of, venue_option
+from dawr.domain.errors import UnknownToken, UnknownVenue
+from dawr.domain.staff import ROLES, Role
+from dawr.domain.token import Token, TokenId, TokenKind, venue_of
+from dawr.engine import Engine
+from dawr.operations.tokens import LookAtTokens, RevokeToken
+from dawr.reliability.idempotency import Reply
+from dawr.settings import Settings
+
+KINDS = ("api", "kiosk", "display")
+
+
+class NewToken(msgspec.Struct, frozen=True, tag="new"):
+    venue: str
+    kind: TokenKind
+    name: str
+    role: Role | None = None
+
+
+class RevokedToken(msgspec.Struct, frozen=True, tag="revoke"):
+    token_id: str
+
+
+TokenChange = NewToken | RevokedToken
+"""What `dawr token` asks for."""
+
+
+@click.group("token")
+def command() -> None:
+    """Make, list and revoke bearer tokens."""
+
+
+@command.command("new")
+@data_option
+@venue_option
+@click.option("--kind", type=click.Choice(KINDS), required=True, help="Who will hold it.")
+@click.option("--role", type=click.Choice(ROLES), help="What an API token may; a kiosk or display has its own.")
+@click.option("--name", metavar="TEXT", required=True, help="What it is for, or where it stands.")
+def new(data: str | None, venue: str | None, kind: TokenKind, role: Role | None, name: str) -> None:
+    """Make a token and print it. It is told this once."""
+    with sentences():
+        settings = settings_of(data=data)
+        _write(settings, NewToken(venue or settings.clinic_venue, kind, name, role))
+
+
+@command.command("revoke")
+@data_option
+@click.argument("token_id", metavar="ID")
+def revoke(data: str | None, token_id: str) -> None:
+    """End the token ID at once."""
+    with sentences():
+        _write(settings_of(data=data), RevokedToken(token_id))
+
+
+@command.command("list")
+@data_option
+@venue_option
+def list_tokens(data: str | None, venue: str | None) -> None:
+    """Print a venue's tokens: id, kind, role, name, and whether it is revoked."""
+    with sentences():
+        settings = settings_of(data=data)
+        for token in asyncio.run(_tokens(settings, venue or settings.clinic_venue)):
+            state = "" if token.is_active else "  revoked"
+            click.echo(f"{token.token_id}  {token.kind}  {token.role}  {token.name}{state}")
+
+
+async def change(dawr: Dawr, change: TokenChange) -> str:
+    """What a tool asks for, done, and said: a new token is its bearer text alone, ready to be piped."""
+    if isinstance(change, NewToken):
+        venue_id = await dawr.engine.find_venue(change.venue)
+        _, bearer = await dawr.accounts.make_token(
+            venue_id,
+            change.kind,
+            change.role,
+            change.name,
+            by=None,
+            render=_nothing_to_render,
+            origin=COMMAND_LINE,
+        )
+        return bearer
+    token_id = TokenId(change.token_id)
+    try:
+        token = await dawr.engine.do(venue_of(token_id), RevokeToken(token_id, None), origin=COMMAND_LINE)
+    except UnknownVenue:
+        raise UnknownToken from None
+    return f"Token {token.token_id} ({token.name}) is revoked."
+
+
+def _nothing_to_render(_: Token) -> Reply:
+    return Reply(200, b"")
+
+
+def _write(settings: Settings, asked: TokenChange) -> None:
+    click.echo(one_writer.write(settings, "change-token", asked, lambda dawr: change(dawr, asked)))
+
+
+async def _tokens(settings: Settings, slug: str) -> tuple[Token, ...]:
+    async with bootstrap.reading(settings) as store:
+        engine = Engine(store, bootstrap.now)
+        return await engine.read(await engine.find_venue(slug), LookAtTokens())

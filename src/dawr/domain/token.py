@@ -1,0 +1,61 @@
+"""A token: what a program, a kiosk or a display shows instead of a password. It belongs to one venue."""
+
+from typing import Final, Literal, NewType
+
+import msgspec
+
+from dawr.domain.errors import InvalidValue
+from dawr.domain.staff import Role
+from dawr.domain.venue import VenueId
+
+TokenId = NewType("TokenId", str)
+"""It begins with its venue's id, so that the venue is known without a look-up."""
+
+TokenKind = Literal["api", "kiosk", "display"]
+
+ROLE_OF_A_DEVICE: Final[Role] = "viewer"
+"""Of kiosks and displays: they stand where anybody can touch them. A kiosk may issue tickets besides."""
+
+LONGEST_NAME: Final = 80
+
+
+class Token(msgspec.Struct, frozen=True):
+    """The fields are the columns, in their order."""
+
+    venue_id: VenueId
+    token_id: TokenId
+    secret_hash: str
+    """SHA-256 of the secret; the secret itself is told once and not kept."""
+    kind: TokenKind
+    role: Role
+    name: str
+    """What its maker calls it: where the kiosk stands, what the program is for."""
+    made_by: str
+    made_at: int
+    revoked_at: int | None = None
+
+    @property
+    def is_active(self) -> bool:
+        return self.revoked_at is None
+
+
+def checked_role(kind: TokenKind, role: Role | None) -> Role:
+    """A device has its fixed role; an API token has the one that is asked for."""
+    if kind == "api":
+        if role is None:
+            raise InvalidValue("role", "Say which role the token has: viewer, staff, manager or owner.")
+        return role
+    if role not in {None, ROLE_OF_A_DEVICE}:
+        raise InvalidValue("role", f"A {kind} token has the role {ROLE_OF_A_DEVICE}.")
+    return ROLE_OF_A_DEVICE
+
+
+def checked_name(name: str) -> str:
+    trimmed = name.strip()
+    if not 1 <= len(trimmed) <= LONGEST_NAME or not trimmed.isprintable():
+        raise InvalidValue("name", f"A token's name has 1 to {LONGEST_NAME} characters that can be shown.")
+    return trimmed
+
+
+def venue_of(token_id: str) -> VenueId:
+    return VenueId(token_id.rpartition("-")[0])

@@ -1,0 +1,202 @@
+"""Those who follow a ticket of their own in one queue, and the line they stand in.
+
+Their own change and a turn that comes near are told at once. That others moved is told
+once a second, and only when it makes a difference to them.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from dawr.domain import estimate
+from dawr.domain.estimate import AtWork
+from dawr.domain.events import TicketFacts
+from dawr.domain.line import Line
+from dawr.domain.ticket import ENDED_STATES, State, Ticket, TicketId
+from dawr.domain.venue import DeskId, Venue, VenueId
+from dawr.domain.waiting import Place
+from dawr.live.forms import PersonalForm, Published, Standing
+from dawr.live.line import WatchedLine
+from dawr.live.watcher import Watcher
+
+IN_LINE: frozenset[State] = frozenset({"waiting", "held"})
+
+
+class Followed:
+    """One ticket, and who follows it in which form."""
+
+    __slots__ = ("desk", "is_near", "key", "label", "number", "place", "shown", "state", "ticket_id", "watchers")
+
+    def __init__(self, ticket: Ticket) -> None:
+        self.ticket_id = ticket.ticket_id
+        self.key = ticket.line_key
+        self.number = ticket.number
+        self.label = ticket.label
+        self.place: Place = ticket.place
+        self.state: State = ticket.state
+        self.desk: DeskId | None = ticket.desk_id
+        self.is_near = False
+        self.shown: tuple[int, int] | None = None
+        """How many were ahead and how long it was to take, as told last; None if they are to be told again."""
+        self.watchers: dict[Watcher, PersonalForm] = {}
+
+    def take(self, facts: TicketFacts) -> None:
+        self.place = (-facts.priority, facts.sequence)
+        self.state = facts.state
+        self.desk = facts.desk
+
+    def standing(self, venue: Venue, line: WatchedLine) -> Standing:
+        ahead = line.ahead_of(self.place) if self.state in IN_LINE and self.key == line.key else 0
+        return self.standing_with(venue, ahead, line.facts)
+
+    def standing_with(self, venue: Venue, ahead: int, at_work: AtWork) -> Standing:
+        queue = venue.queue(self.key[0])
+        minutes = estimate.wait_minutes(queue, at_work, ahead)
+        return Standing(queue, self.ticket_id, self.number, self.label, self.state, self.desk, ahead, minutes)
+
+
+class Following:
+    def __init__(self, line: WatchedLine) -> None:
+        self.line = line
+        self.strangers: dict[str, dict[Watcher, PersonalForm]] = {}
+        """Who has no ticket yet, by the key under which an open one would be found."""
+        self._followed: dict[TicketId, Followed] = {}
+        self._by_place: dict[Place, Followed] = {}
+        self._moved = False
+        self._entered = False
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._followed and not self.strangers
+
+    def advance(self, published: Published, venue: Venue) -> None:
+        """Let an event count, and tell at once whom it concerns."""
+        freed = self.line.advance(published, venue)
+        if self.is_idle:
+            return
+        self._moved = True
+        self._entered = self._entered or published.event.kind == "ticket.issued"
+        if freed is not None and self._by_place:
+            self._tell_who_is_near(venue)
+        ticket_id = published.event.ticket_id
+        if ticket_id in self._followed and published.facts is not None:
+            self._tell_own(self._followed[ticket_id], published, published.facts, venue)
+
+    def touch(self) -> None:
+        """The set-up changed, and with it perhaps what is near or how long it takes."""
+        self._moved = True
+
+    def settle(self, venue: Venue, at: bytes) -> None:
+        """Tell everybody whose place or wait has changed. Called once a second."""
+        if not self._moved:
+            return
+        self._moved = False
+        for followed in tuple(self._followed.values()):
+            standing = followed.standing(venue, self.line)
+            shown = (standing.ahead, standing.wait_minutes)
+            comes_near = standing.is_near and not followed.is_near
+            followed.is_near = standing.is_near
+            if comes_near:
+                _tell(followed, {form: form.near(standing) for form in set(followed.watchers.values())})
+            if standing.state in IN_LINE and (comes_near or shown != followed.shown):
+                followed.shown = shown
+                _tell(followed, {form: form.moved(standing, at) for form in set(followed.watchers.values())})
+
+    def wanted(self) -> list[str]:
+        """Under which keys somebody may have entered since this was last asked."""
+        entered, self._entered = self._entered, False
+        return list(self.strangers) if entered else []
+
+    def ask_again(self) -> None:
+        self._entered = True
+
+    def follow(self, ticket: Ticket, version: int, ring: Iterable[Published]) -> Followed:
+        """The ticket as it is after all that was published; `version` is of when it was read."""
+        followed = self._followed.get(ticket.ticket_id)
+        if followed is None:
+            followed = self._followed[ticket.ticket_id] = Followed(ticket)
+            for published in ring:
+                own = published.event.ticket_id == ticket.ticket_id and published.event.version > version
+                if own and published.facts is not None:
+                    followed.take(published.facts)
+            self._put(followed)
+        return followed
+
+    def has_ended(self, ticket: Ticket, venue_id: VenueId) -> bool:
+        """Whether nobody will call this ticket any more, though it was never closed."""
+        queue_id, day, number = self.line.key
+        return Line(venue_id, queue_id, day, number).has_ended(ticket)
+
+    def add(self, followed: Followed, watcher: Watcher, form: PersonalForm, standing: Standing) -> None:
+        followed.watchers[watcher] = form
+        followed.shown, followed.is_near = (standing.ahead, standing.wait_minutes), standing.is_near
+
+    def leave(self, watcher: Watcher, followed: Followed | None, open_key: str | None) -> None:
+        if followed is not None:
+            followed.watchers.pop(watcher, None)
+            self.leave_empty(followed)
+        if open_key is not None and watcher in self.strangers.get(open_key, {}):
+            del self.strangers[open_key][watcher]
+            if not self.strangers[open_key]:
+                del self.strangers[open_key]
+
+    def leave_empty(self, followed: Followed) -> None:
+        """Forget a ticket that nobody follows."""
+        if not followed.watchers:
+            self._followed.pop(followed.ticket_id, None)
+            self._by_place.pop(followed.place, None)
+
+    def ahead_after(self, version: int, place: Place, ring: Sequence[Published]) -> int:
+        """How many were ahead of this place then: as many as now, and what has happened since, backwards."""
+        ahead = self.line.ahead_of(place)
+        for published in ring:
+            facts = published.facts
+            if published.event.version <= version or facts is None or published.line_key != self.line.key:
+                continue
+            if (-facts.priority, facts.sequence) < place:
+                ahead += (facts.before == "waiting") - (facts.state == "waiting")
+        return ahead
+
+    def _tell_who_is_near(self, venue: Venue) -> None:
+        """When somebody ahead goes, one place alone comes within so many."""
+        near_turn = venue.queue(self.line.queue_id).near_turn
+        places = self.line.places
+        if near_turn >= len(places):
+            return
+        followed = self._by_place.get(places[near_turn])
+        if followed is not None and not followed.is_near:
+            followed.is_near, followed.shown = True, None
+            standing = followed.standing(venue, self.line)
+            _tell(followed, {form: form.near(standing) for form in set(followed.watchers.values())})
+
+    def _tell_own(self, followed: Followed, published: Published, facts: TicketFacts, venue: Venue) -> None:
+        self._by_place.pop(followed.place, None)
+        followed.take(facts)
+        self._put(followed)
+        standing = followed.standing(venue, self.line)
+        comes_near = standing.is_near and not followed.is_near
+        followed.shown, followed.is_near = (standing.ahead, standing.wait_minutes), standing.is_near
+        for watcher, form in tuple(followed.watchers.items()):
+            if comes_near:
+                watcher.push(form.near(standing))
+            seat = watcher.seat
+            shared = seat is not None and seat.channel is not None and seat.channel.frame(published) is not None
+            watcher.push(form.happened(published.event.kind, standing, b"" if shared else published.at))
+        if followed.state in ENDED_STATES:
+            self._let_go(followed)
+
+    def _let_go(self, followed: Followed) -> None:
+        """Whoever is known by name may come again with another ticket."""
+        for watcher, form in tuple(followed.watchers.items()):
+            seat = watcher.seat
+            if seat is not None and seat.open_key is not None:
+                self.leave(watcher, followed, None)
+                seat.followed = None
+                self.strangers.setdefault(seat.open_key, {})[watcher] = form
+
+    def _put(self, followed: Followed) -> None:
+        if followed.state == "waiting" and followed.key == self.line.key:
+            self._by_place[followed.place] = followed
+
+
+def _tell(followed: Followed, frames: dict[PersonalForm, bytes]) -> None:
+    for watcher, form in tuple(followed.watchers.items()):
+        watcher.push(frames[form])

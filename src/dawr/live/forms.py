@@ -1,0 +1,115 @@
+"""How what happened is put to those who watch. Each door brings its own words; the hub knows none of them."""
+
+from typing import Protocol
+
+import msgspec
+
+from dawr.domain.day import Day
+from dawr.domain.events import Event, LineFacts, TicketFacts
+from dawr.domain.queue import Queue, QueueId
+from dawr.domain.ticket import LineKey, State, TicketId
+from dawr.domain.venue import DeskId
+
+
+class RoundFacts(msgspec.Struct, frozen=True):
+    """The data of `queue.reset`."""
+
+    day: Day
+    round: int
+
+
+class Published:
+    """An event as it is handed to forms. Its facts are read once, and each form puts it into bytes once."""
+
+    __slots__ = ("at", "event", "facts", "frames", "reset", "shown")
+
+    def __init__(self, event: Event, at: bytes) -> None:
+        self.event = event
+        self.at = at
+        """The id of the event in a stream."""
+        self.facts = _facts(event.data) if event.ticket_id is not None else None
+        """A ticket's."""
+        self.reset = _round(event.data) if event.kind == "queue.reset" else None
+        self.shown: LineFacts | None = None
+        """How the queue's current line stands now; None if the event did not change it, or nobody asked."""
+        self.frames: dict[Form, bytes | None] = {}
+
+    @property
+    def line_key(self) -> LineKey | None:
+        facts = self.facts or self.reset
+        queue_id = self.event.queue_id
+        return None if facts is None or queue_id is None else (queue_id, facts.day, facts.round)
+
+    @property
+    def is_complete(self) -> bool:
+        """Events of before there was a live stream do not say how their line stood."""
+        return self.facts is None or self.facts.line is not None
+
+
+_facts = msgspec.json.Decoder(TicketFacts).decode
+_round = msgspec.json.Decoder(RoundFacts).decode
+
+
+class Form(Protocol):
+    """A shared view: all who see the same get the same bytes. It is a key, so it is hashable and holds no state."""
+
+    @property
+    def queue_id(self) -> QueueId | None:
+        """The queue whose line is followed for this form, if it shows one."""
+
+    @property
+    def is_staffs(self) -> bool:
+        """Only staff see this: whoever watches is judged again when the staff or tokens change."""
+
+    def frame(self, published: Published) -> bytes | None:
+        """The event in this form, with its id; None if it is not shown."""
+
+    def present(self, line: LineFacts, at: bytes) -> bytes:
+        """How the queue stands at this moment."""
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """Where one ticket stands."""
+
+    queue: Queue
+    ticket_id: TicketId
+    number: int
+    label: str
+    state: State
+    desk: DeskId | None
+    ahead: int
+    wait_minutes: int
+
+    @property
+    def position(self) -> int:
+        return self.ahead + 1 if self.state == "waiting" else 0
+
+    @property
+    def is_near(self) -> bool:
+        return self.state == "waiting" and self.ahead <= self.queue.near_turn
+
+
+class PersonalForm(Protocol):
+    """One visitor's own view. `at` is empty when the id comes with the shared frame behind it."""
+
+    def present(self, standing: Standing, at: bytes) -> bytes:
+        """All that somebody who just came must know."""
+
+    def happened(self, kind: str, standing: Standing, at: bytes) -> bytes:
+        """The ticket itself changed by an event of this kind."""
+
+    def moved(self, standing: Standing, at: bytes) -> bytes:
+        """Others changed, and with them the place."""
+
+    def near(self, standing: Standing) -> bytes:
+        """It became nearly their turn."""
+
+
+class Notices(Protocol):
+    """What everybody is told about the stream itself."""
+
+    def stale(self) -> bytes:
+        """The store is away: what is shown may be out of date."""
+
+    def fresh(self) -> bytes:
+        """What is shown is true again."""

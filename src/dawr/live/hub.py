@@ -1,0 +1,292 @@
+"""All who watch, by venue. It hears what is committed, looks into the store now and then, and keeps streams alive.
+
+It never holds a commit up: everything it does for a commit is in memory and waits for nobody.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Coroutine
+from random import Random
+
+import structlog
+
+from dawr.domain.ticket import ENDED_STATES
+from dawr.domain.venue import VenueId
+from dawr.live import frames
+from dawr.live.feed import BEGAN_ANEW, Feed, Seat, Unresumable
+from dawr.live.following import Followed, Following
+from dawr.live.joining import Follow, Opening, Wish, own_tickets
+from dawr.live.past import Past, Tickets
+from dawr.live.watcher import Watcher
+from dawr.ports import Changes, Clock, Store, StoreAway, StoreFault
+
+log = structlog.get_logger("dawr.live")
+
+HEARTBEAT_SECONDS = 15
+LOOKS_EVERY_SECONDS = 5.0
+SENDING_SECONDS = 30.0
+SHORTEST_RETRY_MS, LONGEST_RETRY_MS = 1000, 5000
+
+
+class HubClosed(Exception):
+    """The server is stopping."""
+
+
+class TooManyStreams(Exception):
+    """This address has as many streams open as one may have."""
+
+
+class Hub:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        chance: Random,
+        *,
+        stream_seconds: int = 300,
+        most_per_address: int = 500,
+    ) -> None:
+        self._past = Past(store, clock)
+        self._chance = chance
+        self._stream_seconds = stream_seconds
+        self._most_per_address = most_per_address
+        self._feeds: dict[VenueId, Feed] = {}
+        self._addresses: Counter[str] = Counter()
+        self._buckets: list[set[Watcher]] = [set() for _ in range(HEARTBEAT_SECONDS)]
+        self._next_bucket = 0
+        self._beats = 0
+        self._looking: set[asyncio.Task[None]] = set()
+        self.is_closed = False
+
+    @property
+    def streams(self) -> int:
+        return sum(len(feed.watchers) for feed in self._feeds.values())
+
+    @property
+    def feeds(self) -> int:
+        return len(self._feeds)
+
+    def committed(self, changed: list[Changes]) -> None:
+        """What a batch changed; the engine calls this when the disk has it."""
+        for changes in changed:
+            feed = self._feeds.get(changes.head.venue_id)
+            if feed is not None:
+                feed.committed(changes)
+
+    async def join(self, venue_id: VenueId, wish: Wish, *, address: str) -> Watcher:
+        """A stream of what is wished for, from where it was left. `Unresumable` if that is not known any more."""
+        if self.is_closed:
+            raise HubClosed
+        if self._addresses[address] >= self._most_per_address:
+            raise TooManyStreams
+        feed = self._feeds.setdefault(venue_id, Feed(venue_id, self._past))
+        feed.guests += 1
+        self._addresses[address] += 1
+        try:
+            watcher = await self._join(feed, wish, address)
+        except BaseException:
+            self._forget_address(address)
+            raise
+        finally:
+            feed.guests -= 1
+            self._drop_if_idle(feed)
+        return watcher
+
+    def judge_again(self, venue_id: VenueId) -> None:
+        """Let whoever watches as staff show again that they still may."""
+        feed = self._feeds.get(venue_id)
+        if feed is not None:
+            feed.judge_again()
+
+    async def run(self) -> None:
+        """Keep streams alive and true for as long as the server runs."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._beat_every_second())
+            tasks.create_task(self._look_again_and_again())
+
+    def close(self) -> None:
+        """End every stream in good order, now; whoever does not read is not waited for. Nobody can join any more."""
+        self.is_closed = True
+        for feed in tuple(self._feeds.values()):
+            for watcher in tuple(feed.watchers):
+                if watcher.sending_since is None:
+                    watcher.end()
+                else:
+                    watcher.break_off()
+
+    def beat(self, now: float) -> None:
+        """What is due once a second: moved places, people who came, and a heartbeat for one in fifteen streams.
+
+        A heartbeat carries the id, so that whoever watches a quiet queue of a busy venue need not go far back.
+        """
+        for feed in tuple(self._feeds.values()):
+            for following in tuple(feed.queues.values()):
+                following.settle(feed.venue, feed.at)
+                if wanted := following.wanted():
+                    self._in_background(self._meet(feed, following, wanted))
+        self._beats += 1
+        beats: dict[Feed, bytes] = {}
+        for watcher in tuple(self._buckets[self._beats % HEARTBEAT_SECONDS]):
+            feed = _seat_of(watcher).feed
+            if watcher.sending_since is not None and now - watcher.sending_since > SENDING_SECONDS:
+                watcher.break_off()
+                continue
+            if feed not in beats:
+                beats[feed] = frames.COMMENT + frames.mark(feed.at)
+            watcher.push(beats[feed])
+
+    async def look_again(self) -> None:
+        """Publish what other processes and tools wrote. Say so when the store is away, and when it is back."""
+        for feed in tuple(self._feeds.values()):
+            if feed.last < 0:
+                continue
+            try:
+                await feed.catch_up()
+            except StoreFault as fault:
+                log.warning("live.stale", reason=str(fault) or type(fault).__name__)
+                self._all_are_stale()
+                return
+            if feed.is_stale:
+                feed.is_stale = False
+                for watcher in tuple(feed.watchers):
+                    watcher.push(watcher.notices.fresh())
+
+    # Inside
+
+    async def _join(self, feed: Feed, wish: Wish, address: str) -> Watcher:
+        await feed.open()
+        if wish.since is not None:
+            await feed.reach(wish.since)
+        following = None if wish.queue_id is None else await feed.follow(wish.queue_id)
+        tickets = await own_tickets(self._past, feed, wish)
+        # From here on nothing is awaited: what is published next finds the watcher in its place.
+        if self.is_closed:
+            raise HubClosed
+        if feed.last < 0 or (wish.queue_id is not None and feed.queues.get(wish.queue_id) is not following):
+            raise StoreAway(BEGAN_ANEW)
+        if wish.since is not None and not feed.covers(wish.since):
+            raise Unresumable
+        seat = Seat(feed, address)
+        seat.following = following
+        seat.channel = None if wish.form is None else feed.channel(wish.form)
+        opening = Opening(feed, wish, seat.channel, following)
+        opening.replay(tickets.found)
+        return self._seat(seat, wish, opening, tickets)
+
+    def _seat(self, seat: Seat, wish: Wish, opening: Opening, tickets: Tickets) -> Watcher:
+        feed, follow, following = seat.feed, wish.follow, seat.following
+        followed, standing = None, None
+        if follow is not None and following is not None:
+            seat.open_key = follow.open_key
+            followed = _theirs(feed, follow, following, tickets)
+            standing = None if followed is None else opening.personal(followed)
+        opening.present()
+        watcher = Watcher(
+            [self._retry(), *opening.frames], notices=wish.notices, last_word=self._retry(), left=self._left
+        )
+        watcher.seat = seat
+        if follow is not None and following is not None:
+            if followed is not None and standing is not None:
+                seat.followed = followed
+                following.add(followed, watcher, follow.form, standing)
+            elif follow.open_key is not None:
+                following.strangers.setdefault(follow.open_key, {})[watcher] = follow.form
+                if feed.last > tickets.version:
+                    following.ask_again()
+        if seat.channel is not None:
+            seat.channel.watchers.add(watcher)
+        feed.watchers.add(watcher)
+        seat.bucket = self._buckets[self._next_bucket]
+        seat.bucket.add(watcher)
+        self._next_bucket = (self._next_bucket + 1) % HEARTBEAT_SECONDS
+        life = self._stream_seconds * self._chance.uniform(0.9, 1.1)
+        seat.ends = asyncio.get_running_loop().call_later(life, watcher.end)
+        return watcher
+
+    def _left(self, watcher: Watcher) -> None:
+        seat = _seat_of(watcher)
+        if seat.ends is not None:
+            seat.ends.cancel()
+        if seat.bucket is not None:
+            seat.bucket.discard(watcher)
+        self._forget_address(seat.address)
+        seat.feed.let_go(seat, watcher)
+        self._drop_if_idle(seat.feed)
+
+    def _forget_address(self, address: str) -> None:
+        self._addresses[address] -= 1
+        if not self._addresses[address]:
+            del self._addresses[address]
+
+    def _drop_if_idle(self, feed: Feed) -> None:
+        if feed.is_idle and self._feeds.get(feed.venue_id) is feed:
+            del self._feeds[feed.venue_id]
+
+    def _retry(self) -> bytes:
+        return frames.retry(self._chance.randint(SHORTEST_RETRY_MS, LONGEST_RETRY_MS))
+
+    async def _meet(self, feed: Feed, following: Following, keys: list[str]) -> None:
+        """Whoever watched without a ticket and has one now is told where they stand."""
+        try:
+            tickets = await self._past.tickets(feed.venue_id, open_keys=keys)
+            await feed.hear_of(tickets.version)
+        except StoreFault:
+            following.ask_again()
+            return
+        for ticket in tickets.found:
+            key = ticket.open_key or ""
+            if key in following.strangers and not following.has_ended(ticket, feed.venue_id):
+                followed = following.follow(ticket, tickets.version, feed.ring)
+                standing = followed.standing(feed.venue, following.line)
+                for watcher, form in following.strangers.pop(key).items():
+                    _seat_of(watcher).followed = followed
+                    following.add(followed, watcher, form, standing)
+                    watcher.push(form.present(standing, feed.at))
+
+    def _all_are_stale(self) -> None:
+        for feed in self._feeds.values():
+            if not feed.is_stale:
+                feed.is_stale = True
+                for watcher in tuple(feed.watchers):
+                    watcher.push(watcher.notices.stale())
+
+    async def _beat_every_second(self) -> None:
+        loop = asyncio.get_running_loop()
+        due = loop.time()
+        while True:
+            due += 1.0
+            await asyncio.sleep(due - loop.time())
+            try:
+                self.beat(loop.time())
+            except Exception:
+                log.exception("live.beat")
+
+    async def _look_again_and_again(self) -> None:
+        while True:
+            await asyncio.sleep(LOOKS_EVERY_SECONDS)
+            try:
+                await self.look_again()
+            except Exception:
+                log.exception("live.look")
+
+    def _in_background(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._looking.add(task)
+        task.add_done_callback(self._looking.discard)
+
+
+def _theirs(feed: Feed, follow: Follow, following: Following, tickets: Tickets) -> Followed | None:
+    """The ticket to follow from now on. One that ended is followed only if it was asked for itself."""
+    for ticket in reversed(tickets.found):
+        if follow.ticket_id is not None or (ticket.is_open and not following.has_ended(ticket, feed.venue_id)):
+            followed = following.follow(ticket, tickets.version, feed.ring)
+            if follow.ticket_id is not None or followed.state not in ENDED_STATES:
+                return followed
+            following.leave_empty(followed)
+    return None
+
+
+def _seat_of(watcher: Watcher) -> Seat:
+    if watcher.seat is None:
+        raise LookupError("a watcher without a seat")
+    return watcher.seat

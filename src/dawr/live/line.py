@@ -1,0 +1,87 @@
+"""A queue's current line as events move it on: its counts, and where everybody stands who waits.
+
+Built once from what is stored, advanced by events, begun anew by a new day or round.
+Never counts in the store.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable
+
+from dawr.domain.events import LineFacts
+from dawr.domain.queue import QueueId
+from dawr.domain.ticket import LineKey
+from dawr.domain.venue import Venue
+from dawr.domain.waiting import Place
+from dawr.live.forms import Published
+
+EMPTY = LineFacts()
+
+
+class WatchedLine:
+    def __init__(self, key: LineKey, *, version: int, facts: LineFacts, places: list[Place]) -> None:
+        self.key = key
+        self.facts = facts
+        self.version = version
+        """Of the last event that is in here."""
+        self.places = places
+
+    @property
+    def queue_id(self) -> QueueId:
+        return self.key[0]
+
+    def ahead_of(self, place: Place) -> int:
+        return bisect_left(self.places, place)
+
+    def advance(self, published: Published, venue: Venue) -> Place | None:
+        """Let an event count once. Says which place became free, if one did."""
+        event, key = published.event, published.line_key
+        if event.version <= self.version:
+            return None
+        self.version = event.version
+        today = venue.day_at(event.at, reached=self.key[1])
+        if today > self.key[1]:
+            self._begin((self.queue_id, today, 1), published)
+        if key is None or key < self.key:
+            return None
+        if key > self.key:
+            self._begin(key, published)
+        return self._count(published)
+
+    def look_back(self, past: Iterable[Published]) -> None:
+        """Say of each past event, the newest first, how the line of its time stood after it.
+
+        Which line that was is known from the one after it: a reset begins the next round, the number 1 a new day.
+        """
+        line: LineKey | None = self.key if self.facts != EMPTY or self.places or self.key[2] > 1 else None
+        for published in past:
+            key = published.line_key
+            if published.event.queue_id != self.queue_id or key is None:
+                continue
+            line = line or key
+            published.shown = None
+            if published.reset is not None:
+                published.shown = EMPTY if key == line else None
+                line = (key[0], key[1], key[2] - 1) if key[2] > 1 else None
+            elif published.facts is not None and key == line:
+                published.shown = published.facts.line
+                if published.event.kind == "ticket.issued" and published.facts.number == key[2] == 1:
+                    line = None
+
+    def _begin(self, key: LineKey, published: Published) -> None:
+        self.key, self.facts, self.places = key, EMPTY, []
+        published.shown = EMPTY
+
+    def _count(self, published: Published) -> Place | None:
+        facts = published.facts
+        if facts is None:
+            return None
+        self.facts = published.shown = facts.line or self.facts
+        place = (-facts.priority, facts.sequence)
+        at = bisect_left(self.places, place)
+        stands = at < len(self.places) and self.places[at] == place
+        if facts.state == "waiting" and not stands:
+            self.places.insert(at, place)
+        elif facts.state != "waiting" and stands:
+            del self.places[at]
+            return place
+        return None

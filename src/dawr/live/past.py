@@ -1,0 +1,81 @@
+"""What the store knows: the events that were missed, and where things stand now. Each read is one moment's picture."""
+
+from collections.abc import Awaitable, Callable, Collection
+from typing import TypeVar
+
+import msgspec
+
+from dawr.domain.errors import UnknownVenue
+from dawr.domain.events import Event, line_facts
+from dawr.domain.line import Line
+from dawr.domain.queue import QueueId
+from dawr.domain.ticket import Ticket, TicketId
+from dawr.domain.venue import Head, Venue, VenueId
+from dawr.live.line import WatchedLine
+from dawr.ports import Clock, Session, Store, Wants
+
+T = TypeVar("T")
+
+NOTHING_IS_AFTER = 2**62
+
+
+class Since(msgspec.Struct, frozen=True):
+    head: Head
+    venue: Venue
+    events: list[Event]
+
+
+class Tickets(msgspec.Struct, frozen=True):
+    version: int
+    """Of the last event that is in them."""
+    found: list[Ticket]
+
+
+class Past:
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    async def since(self, venue_id: VenueId, version: int = NOTHING_IS_AFTER, *, most: int = 1) -> Since:
+        async def look(session: Session) -> Since:
+            events = await session.events_after(venue_id, version, most=most)
+            return Since(session.heads[venue_id], session.venues[venue_id], events)
+
+        return await self._read(venue_id, look)
+
+    async def line(self, venue_id: VenueId, queue_id: QueueId) -> WatchedLine:
+        """A queue's line today, and where everybody stands in it."""
+
+        async def look(session: Session) -> WatchedLine:
+            head, venue = session.heads[venue_id], session.venues[venue_id]
+            day = venue.day_at(self._clock(), reached=head.day) if session.clock_trusted else head.day
+            rows = (await session.load({venue_id: Wants(current_lines={queue_id})}, depth=1))[venue_id]
+            line = next(
+                (line for line in rows.current_lines if line.day >= day), Line(venue_id, queue_id, day=day, round=1)
+            )
+            rows = (await session.load({venue_id: Wants(places={line.key})}, depth=1))[venue_id]
+            places = rows.places.get(line.key, [])
+            return WatchedLine(line.key, version=head.version, facts=line_facts(line), places=places)
+
+        return await self._read(venue_id, look)
+
+    async def tickets(
+        self, venue_id: VenueId, *, ids: Collection[TicketId] = (), open_keys: Collection[str] = ()
+    ) -> Tickets:
+        async def look(session: Session) -> Tickets:
+            wants = Wants(tickets=set(ids), open_keys=set(open_keys))
+            rows = (await session.load({venue_id: wants}, depth=1))[venue_id]
+            return Tickets(session.heads[venue_id].version, rows.tickets + rows.open)
+
+        return await self._read(venue_id, look)
+
+    async def _read(self, venue_id: VenueId, look: Callable[[Session], Awaitable[T]]) -> T:
+        """Refusals are raised here, not inside: a store takes what is raised in it for a fault."""
+
+        async def look_if_there(session: Session) -> T | None:
+            return await look(session) if venue_id in session.heads else None
+
+        seen = await self._store.read([venue_id], look_if_there)
+        if seen is None:
+            raise UnknownVenue(venue_id)
+        return seen

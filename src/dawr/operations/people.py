@@ -1,0 +1,112 @@
+"""Who works at a venue: add somebody, change their role, disable and enable them.
+
+`by` is the role of whoever asks; None is the command line, which may do everything but
+leave a venue without its last owner.
+"""
+
+import msgspec
+
+from dawr.domain.errors import AlreadyStaff
+from dawr.domain.staff import (
+    AccountId,
+    Role,
+    StaffMember,
+    member_called,
+    must_grant,
+    must_leave_an_owner,
+)
+from dawr.domain.venue import Venue
+from dawr.operations.operation import Operation, View
+from dawr.operations.transaction import Transaction
+from dawr.ports import Wants
+
+
+class _OfStaff(Operation[StaffMember], frozen=True):
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        wants.staff = True
+
+
+class AddStaff(_OfStaff, frozen=True):
+    """Give an account a place at this venue."""
+
+    account_id: AccountId
+    username: str
+    role: Role
+    by: Role | None
+
+    def decide(self, tx: Transaction, now: int) -> StaffMember:
+        must_grant(self.by, self.role)
+        if any(member.account_id == self.account_id for member in tx.staff()):
+            raise AlreadyStaff(self.username)
+        member = StaffMember(tx.venue.id, self.account_id, self.username, self.role, now)
+        tx.put_staff(member)
+        tx.happened("staff.added", username=member.username, role=member.role)
+        return member
+
+
+class ChangeRole(_OfStaff, frozen=True):
+    username: str
+    role: Role
+    by: Role | None
+
+    def decide(self, tx: Transaction, now: int) -> StaffMember:
+        before = _member(tx, self.username, self.by)
+        must_grant(self.by, self.role)
+        if before.role == self.role:
+            return before
+        if before.role == "owner":
+            must_leave_an_owner(tx.staff(), before)
+        member = msgspec.structs.replace(before, role=self.role)
+        tx.put_staff(member)
+        tx.happened("staff.role_changed", username=member.username, role=member.role, before=before.role)
+        return member
+
+
+class DisableStaff(_OfStaff, frozen=True):
+    """From now on they may nothing here. Disabled already, they stay so."""
+
+    username: str
+    by: Role | None
+
+    def decide(self, tx: Transaction, now: int) -> StaffMember:
+        before = _member(tx, self.username, self.by)
+        if not before.is_active:
+            return before
+        must_leave_an_owner(tx.staff(), before)
+        member = msgspec.structs.replace(before, disabled_at=now)
+        tx.put_staff(member)
+        tx.happened("staff.disabled", username=member.username, role=member.role)
+        return member
+
+
+class EnableStaff(_OfStaff, frozen=True):
+    """They may again what their role may."""
+
+    username: str
+    by: Role | None
+
+    def decide(self, tx: Transaction, now: int) -> StaffMember:
+        before = _member(tx, self.username, self.by)
+        if before.is_active:
+            return before
+        member = msgspec.structs.replace(before, disabled_at=None)
+        tx.put_staff(member)
+        tx.happened("staff.enabled", username=member.username, role=member.role)
+        return member
+
+
+class LookAtStaff(View[tuple[StaffMember, ...]], frozen=True):
+    """Everybody who works here, disabled ones too, by name."""
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        wants.staff = True
+
+    def look(self, tx: Transaction, now: int) -> tuple[StaffMember, ...]:
+        return tuple(sorted(tx.staff(), key=lambda member: member.username))
+
+
+def _member(tx: Transaction, username: str, by: Role | None) -> StaffMember:
+    """Somebody who works here, and whom `by` may act on."""
+    member = member_called(tx.staff(), username)
+    must_grant(by, member.role)
+    return member

@@ -1,0 +1,64 @@
+"""The tokens of a venue: make one, revoke one. Who makes a token may do at least what it may."""
+
+import msgspec
+
+from dawr.domain.errors import UnknownToken
+from dawr.domain.staff import Role, must_grant
+from dawr.domain.token import Token, TokenId, TokenKind, checked_name, checked_role
+from dawr.domain.venue import Venue
+from dawr.operations.operation import Operation, View
+from dawr.operations.transaction import Transaction
+from dawr.ports import Wants
+
+
+class MakeToken(Operation[Token], frozen=True, kw_only=True):
+    token_id: TokenId
+    secret_hash: str
+    kind: TokenKind
+    name: str
+    role: Role | None = None
+    """None for a kiosk or display, whose role is fixed."""
+    made_by: str
+    by: Role | None
+    """The role of whoever asks; None is the command line."""
+
+    def decide(self, tx: Transaction, now: int) -> Token:
+        role = checked_role(self.kind, self.role)
+        must_grant(self.by, role)
+        name = checked_name(self.name)
+        token = Token(tx.venue.id, self.token_id, self.secret_hash, self.kind, role, name, self.made_by, now)
+        tx.put_token(token)
+        tx.happened("token.made", token=token.token_id, name=token.name, token_kind=token.kind, role=token.role)
+        return token
+
+
+class RevokeToken(Operation[Token], frozen=True):
+    """From now on it opens nothing. Revoked already, it stays so."""
+
+    token_id: TokenId
+    by: Role | None
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        wants.tokens = True
+
+    def decide(self, tx: Transaction, now: int) -> Token:
+        before = next((token for token in tx.tokens() if token.token_id == self.token_id), None)
+        if before is None:
+            raise UnknownToken
+        must_grant(self.by, before.role)
+        if not before.is_active:
+            return before
+        token = msgspec.structs.replace(before, revoked_at=now)
+        tx.put_token(token)
+        tx.happened("token.revoked", token=token.token_id, name=token.name, token_kind=token.kind, role=token.role)
+        return token
+
+
+class LookAtTokens(View[tuple[Token, ...]], frozen=True):
+    """Every token of the venue, revoked ones too, in the order they were made."""
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        wants.tokens = True
+
+    def look(self, tx: Transaction, now: int) -> tuple[Token, ...]:
+        return tuple(sorted(tx.tokens(), key=lambda token: (token.made_at, token.token_id)))

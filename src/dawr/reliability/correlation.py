@@ -1,0 +1,153 @@
+"""One id for all that one request causes: its answer, its log lines, the calls it makes.
+
+A caller may bring the id (`x-correlation-id`, or `x-request-id`); what does not look like
+an id is replaced, and kept nowhere. A W3C `traceparent` is carried along with it: this is
+no tracing system, so the parent of the calls we make is the parent that we were given.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from contextvars import ContextVar
+from typing import Any, NamedTuple
+
+HeaderLine = tuple[bytes, bytes]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Message, Receive, Send], Awaitable[None]]
+
+CORRELATION_ID = b"x-correlation-id"
+REQUEST_ID = b"x-request-id"
+TRACEPARENT = b"traceparent"
+TRACESTATE = b"tracestate"
+
+FITTING = re.compile(rb"[A-Za-z0-9._-]{1,128}")
+PARENT = re.compile(
+    rb"(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?", re.DOTALL
+)
+KNOWN_FLAGS = 0b11
+"""Sampled, and random trace id. A sender clears the flags it does not know."""
+LONGEST_STATE = 512
+MOST_MEMBERS = 32
+STATE = re.compile(rb"[\x20-\x7e\t]{1,%d}" % LONGEST_STATE)
+
+
+class Trace(NamedTuple):
+    """Where a request stands in somebody's trace."""
+
+    trace_id: str
+    parent_id: str
+    flags: int = 0
+    state: str = ""
+
+    def traceparent(self) -> str:
+        return f"00-{self.trace_id}-{self.parent_id}-{self.flags:02x}"
+
+
+_correlation_id: ContextVar[str | None] = ContextVar("correlation_id", default=None)
+_trace: ContextVar[Trace | None] = ContextVar("trace", default=None)
+
+
+def begin(headers: Sequence[HeaderLine], new_id: Callable[[], str]) -> str:
+    """The id of the request that begins here; from now on it is the current one of this task."""
+    first = dict(headers)
+    correlation_id = accepted(headers) if CORRELATION_ID in first or REQUEST_ID in first else None
+    if correlation_id is None:
+        correlation_id = new_id()
+    _correlation_id.set(correlation_id)
+    # Set in any case: a task may have inherited the trace of the request that started it.
+    _trace.set(traced(headers) if TRACEPARENT in first else None)
+    return correlation_id
+
+
+def current() -> str | None:
+    """The id of the request that is being answered, if one is."""
+    return _correlation_id.get()
+
+
+def current_trace() -> Trace | None:
+    return _trace.get()
+
+
+def accepted(headers: Sequence[HeaderLine]) -> str | None:
+    """The id that the caller brought: the first that fits, and `x-correlation-id` before `x-request-id`."""
+    found: str | None = None
+    for name, value in headers:
+        if name == CORRELATION_ID and FITTING.fullmatch(value):
+            return value.decode("ascii")
+        if name == REQUEST_ID and found is None and FITTING.fullmatch(value):
+            found = value.decode("ascii")
+    return found
+
+
+def traced(headers: Sequence[HeaderLine]) -> Trace | None:
+    """The trace that the caller is part of. Two parents are none."""
+    parents = [value for name, value in headers if name == TRACEPARENT]
+    trace = parsed(parents[0]) if len(parents) == 1 else None
+    if trace is None:
+        return None
+    return trace._replace(state=_state([value for name, value in headers if name == TRACESTATE]))
+
+
+def parsed(traceparent: bytes) -> Trace | None:
+    """Version 00 has 55 characters; of a later version the first 55 are read in the same way."""
+    match = PARENT.fullmatch(traceparent.strip(b" \t"))
+    if match is None:
+        return None
+    version, trace_id, parent_id, flags, rest = match.groups()
+    if version == b"00" and rest is not None:
+        return None
+    return Trace(trace_id.decode(), parent_id.decode(), int(flags, 16) & KNOWN_FLAGS)
+
+
+def _state(lines: list[bytes]) -> str:
+    """What others keep in the trace, passed on whole or not at all."""
+    state = b",".join(lines)
+    fits = STATE.fullmatch(state) is not None and state.count(b",") < MOST_MEMBERS
+    return state.decode("ascii") if fits else ""
+
+
+def outgoing_headers() -> dict[str, str]:
+    """For a call that is made on behalf of the current request."""
+    headers = {}
+    if (correlation_id := current()) is not None:
+        headers["x-correlation-id"] = correlation_id
+    if (trace := current_trace()) is not None:
+        headers["traceparent"] = trace.traceparent()
+        if trace.state:
+            headers["tracestate"] = trace.state
+    return headers
+
+
+def add_to_log_line(_logger: object, _level: str, line: Message) -> Message:
+    """A structlog processor: every line of a request says which request it was."""
+    if (correlation_id := current()) is not None:
+        line.setdefault("correlation_id", correlation_id)
+    return line
+
+
+class Correlation:
+    """ASGI middleware: gives each request its id, and echoes it in the answer."""
+
+    def __init__(self, app: App, new_id: Callable[[], str]) -> None:
+        self._app = app
+        self._new_id = new_id
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        if scope["type"] not in {"http", "websocket"}:
+            await self._app(scope, receive, send)
+            return
+        before = _correlation_id.get(), _trace.get()
+        echoed = begin(list(scope["headers"]), self._new_id).encode("ascii")
+
+        async def send_with_id(message: Message) -> None:
+            if message["type"] in {"http.response.start", "websocket.accept"}:
+                others = [line for line in message.get("headers", ()) if line[0].lower() != CORRELATION_ID]
+                message["headers"] = [*others, (CORRELATION_ID, echoed)]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_with_id)
+        finally:
+            _correlation_id.set(before[0])
+            _trace.set(before[1])

@@ -1,0 +1,246 @@
+"""The live stream: `GET /v1/events` of a queue, a venue, or the ticket behind a visitor's link."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from dawr.domain.errors import UnknownQueue, UnknownVenue, UnknownVisit
+from dawr.domain.events import LineFacts
+from dawr.domain.queue import QueueId
+from dawr.domain.ticket import State
+from dawr.domain.venue import VenueId
+from dawr.domain.visit import Link
+from dawr.live.feed import Unresumable
+from dawr.live.forms import Published, Standing
+from dawr.live.frames import EventId, frame, mark
+from dawr.live.joining import Follow, Wish
+from dawr.operations.snapshots import AtMoment, LookAtQueue, LookAtVenue, LookAtVisit, Moment
+from dawr.operations.ticket import Place
+from dawr.web.api.answers import PlaceAnswer, queue_answer, venue_answer
+from dawr.web.call import Call
+from dawr.web.edge import Edge
+from dawr.web.event_stream import Stream
+from dawr.web.problems import BadRequest
+from dawr.web.routes import Route
+from dawr.web.watching import last_seen, watch
+
+SHOWN_KINDS = ("ticket.", "queue.", "venue.")
+"""Who works here, and with which tokens, is in the audit trail only."""
+
+_encode = msgspec.json.Encoder().encode
+_decode_facts = msgspec.json.Decoder(dict[str, str | int | None]).decode
+
+
+class EventsQuery(msgspec.Struct, forbid_unknown_fields=True):
+    queue: Annotated[str, Meta(max_length=200, description="`venue:code`")] | None = None
+    venue: Annotated[str, Meta(max_length=200, description="A venue's slug.")] | None = None
+    ticket: Annotated[str, Meta(max_length=200, description="What stands behind /t/ in a visitor's link.")] | None = (
+        None
+    )
+    last_event_id: Annotated[str, Meta(max_length=100, description="Resume after this id.")] | None = None
+
+
+class ChangeAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One change. Which ticket it was, who did it and why is for staff."""
+
+    kind: str
+    at: int
+    queue: str | None = None
+    number: int | None = None
+    label: str | None = None
+    state: str | None = None
+    before: State | None = None
+    desk: str | None = None
+    day: str | None = None
+    round: int | None = None
+    line: LineFacts | None = None
+    ticket: str | None = None
+    actor: str | None = None
+    reason: str | None = None
+
+
+class Changes(msgspec.Struct, frozen=True):
+    """The changes of a venue, or of one of its queues."""
+
+    venue: str
+    queue: QueueId | None
+    is_staffs: bool
+
+    @property
+    def queue_id(self) -> QueueId | None:
+        return None
+
+    def frame(self, published: Published) -> bytes | None:
+        event = published.event
+        if not event.kind.startswith(SHOWN_KINDS):
+            return mark(published.at)
+        if self.queue is not None and event.queue_id is not None and event.queue_id != self.queue:
+            return None
+        return frame(event.kind, _encode(self._change(published)), at=published.at)
+
+    def present(self, line: LineFacts, at: bytes) -> bytes:  # noqa: ARG002 - a snapshot went before
+        return b""
+
+    def _change(self, published: Published) -> ChangeAnswer:
+        event, facts = published.event, published.facts
+        told = ChangeAnswer(
+            kind=event.kind,
+            at=event.at,
+            queue=None if event.queue_id is None else f"{self.venue}:{event.queue_id}",
+            ticket=event.ticket_id if self.is_staffs else None,
+            actor=event.actor if self.is_staffs else None,
+            reason=event.reason if self.is_staffs else None,
+        )
+        if facts is None:
+            plain = _decode_facts(event.data)
+            known = {name: plain[name] for name in ("state", "day", "round") if name in plain}
+            return msgspec.structs.replace(told, **known)
+        return msgspec.structs.replace(
+            told,
+            number=facts.number,
+            label=facts.label,
+            state=facts.state,
+            before=facts.before,
+            desk=None if facts.desk is None else f"{self.venue}:{facts.desk}",
+            day=facts.day,
+            round=facts.round,
+            line=facts.line,
+        )
+
+
+class OwnPlace(msgspec.Struct, frozen=True):
+    """Where the holder of a link stands."""
+
+    venue: str
+    party_size: int
+    reserve_mode: bool
+
+    def present(self, standing: Standing, at: bytes) -> bytes:
+        return frame("snapshot", self._answer(standing), at=at)
+
+    def happened(self, kind: str, standing: Standing, at: bytes) -> bytes:  # noqa: ARG002 - the state says it
+        return frame("update", self._answer(standing), at=at)
+
+    def moved(self, standing: Standing, at: bytes) -> bytes:
+        return frame("update", self._answer(standing), at=at)
+
+    def near(self, standing: Standing) -> bytes:  # noqa: ARG002 - an update says so with the rest
+        return b""
+
+    def _answer(self, standing: Standing) -> bytes:
+        return _encode(
+            PlaceAnswer(
+                queue=f"{self.venue}:{standing.queue.id}",
+                number=standing.number,
+                label=standing.label,
+                state=standing.state,
+                ahead=standing.ahead,
+                position=standing.position,
+                wait_minutes=standing.wait_minutes,
+                near_turn=standing.is_near,
+                desk=None if standing.desk is None else f"{self.venue}:{standing.desk}",
+                party_size=self.party_size,
+                reserve_mode=self.reserve_mode,
+            )
+        )
+
+
+class PlainNotices:
+    def stale(self) -> bytes:
+        return frame("stale", b"{}")
+
+    def fresh(self) -> bytes:
+        return frame("fresh", b"{}")
+
+
+NOTICES = PlainNotices()
+
+
+async def stream(edge: Edge, call: Call[EventsQuery]) -> Stream:
+    given = call.given
+    if sum(asked is not None for asked in (given.queue, given.venue, given.ticket)) != 1:
+        raise BadRequest(422, "invalid-query", "Say what to watch: give one of queue, venue and ticket.")
+    if given.ticket is not None:
+        return await _watch_place(edge, call, given.ticket)
+    return await _watch_changes(edge, call, given.venue or given.queue or "")
+
+
+async def _watch_changes(edge: Edge, call: Call[EventsQuery], asked_for: str) -> Stream:
+    slug, _, code = asked_for.partition(":")
+    venue_id = await edge.engine.find_venue(slug)
+    queue = None
+    if call.given.queue is not None:
+        venue, _ = await edge.engine.read(venue_id, LookAtVenue())
+        queue = venue.queue(code).id
+    elif code:
+        raise UnknownVenue(asked_for)
+    form = Changes(slug, queue, call.caller.may("viewer", venue_id))
+    since = last_seen(call.request, call.given.last_event_id)
+    if since is not None:
+        try:
+            return await _as_staff(edge, call, venue_id, Wish(mark, NOTICES, form, since))
+        except Unresumable:
+            pass
+    name = "snapshot" if since is None else "reset"
+    at, picture = await _picture(edge, venue_id, queue)
+    wish = Wish(lambda place: frame(name, picture, at=place), NOTICES, form, at)
+    return await _as_staff(edge, call, venue_id, wish)
+
+
+async def _picture(edge: Edge, venue_id: VenueId, queue: QueueId | None) -> tuple[EventId, bytes]:
+    """What `GET /v1/queues/…` or `GET /v1/venues/…` answers, and the id of that moment."""
+    if queue is None:
+        now = await edge.engine.read(venue_id, AtMoment(LookAtVenue()))
+        return EventId(now.epoch, now.version), _encode(venue_answer(*now.seen))
+    seen = await edge.engine.read(venue_id, AtMoment(LookAtQueue(queue)))
+    return EventId(seen.epoch, seen.version), _encode(queue_answer(seen.venue, seen.seen))
+
+
+async def _as_staff(edge: Edge, call: Call[EventsQuery], venue_id: VenueId, wish: Wish) -> Stream:
+    """Whoever lost their place while they joined is not left watching."""
+    stream = await watch(edge, call, venue_id, wish)
+    if wish.form is not None and wish.form.is_staffs:
+        try:
+            still = (await edge.auth.caller(call.request)).may("viewer", venue_id)
+        except BaseException:
+            stream.give_up()
+            raise
+        if not still:
+            stream.give_up()
+            raise UnknownVenue(call.given.venue or call.given.queue or "")
+    return stream
+
+
+async def _watch_place(edge: Edge, call: Call[EventsQuery], token: str) -> Stream:
+    venue_id = VenueId(token.partition("-")[0])
+    try:
+        now: Moment[Place] = await edge.engine.read(venue_id, AtMoment(LookAtVisit(Link.read(token))))
+    except UnknownVenue:
+        raise UnknownVisit from None
+    place = now.seen
+    form = OwnPlace(now.venue.slug, place.ticket.party_size, place.reserve_mode)
+    follow = Follow(form, place.ticket.queue_id, ticket_id=place.ticket.ticket_id)
+    since = last_seen(call.request, call.given.last_event_id)
+    if since is not None:
+        try:
+            return await watch(edge, call, venue_id, Wish(mark, NOTICES, since=since, resumes=True, follow=follow))
+        except Unresumable:
+            pass
+    return await watch(edge, call, venue_id, Wish(mark, NOTICES, follow=follow))
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/v1/events",
+        name="events",
+        summary="Every change as it happens, as server-sent events",
+        tag="events",
+        handler=stream,
+        query=EventsQuery,
+        limit=None,
+        refusals=(UnknownVenue, UnknownQueue, UnknownVisit),
+        kind="text/event-stream",
+    ),
+)

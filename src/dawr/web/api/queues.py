@@ -1,0 +1,223 @@
+"""Queues: how they stand, who is in them, and what managers do with them."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from dawr.domain.errors import QueueInWrongState, QueuePaused, UnknownDesk, UnknownQueue, UnknownVenue
+from dawr.domain.queue import QueueState, QueueVerb
+from dawr.domain.ticket import Ticket
+from dawr.operations.admin import ChangeQueue
+from dawr.operations.snapshots import LookAtLine, LookAtQueue, LookAtVenue
+from dawr.operations.staff import Called, CallNext
+from dawr.reliability.idempotency import Reply
+from dawr.web.api.answers import QueueAnswer, TicketAnswer, queue_answer, ticket_answer
+from dawr.web.call import Call, Response, answered, rendered
+from dawr.web.edge import Edge
+from dawr.web.new_round import begin_new_round
+from dawr.web.pages_of_lists import Cursor, Limit, Page, page_of
+from dawr.web.problems import BadRequest
+from dawr.web.routes import Route
+
+TAG = "queues"
+BEYOND = (2**31, 2**63)
+FROM_THE_START = (1 - BEYOND[0], 1 - BEYOND[1])
+
+
+class ListQuery(msgspec.Struct, forbid_unknown_fields=True):
+    cursor: Cursor = None
+    limit: Limit = 50
+
+
+class Reason(msgspec.Struct, forbid_unknown_fields=True):
+    reason: Annotated[str, Meta(max_length=500, description="Kept in the audit trail.")] | None = None
+
+
+class CallNextInput(msgspec.Struct, forbid_unknown_fields=True):
+    queue: Annotated[str, Meta(description="Only this one of the desk's queues, by its code.")] | None = None
+
+
+class CalledAnswer(msgspec.Struct, frozen=True):
+    """Who was called; null when nobody waits."""
+
+    ticket: TicketAnswer | None
+    next_label: str | None
+    waiting: int
+
+
+class ChangedQueue(msgspec.Struct, frozen=True):
+    queue: str
+    state: QueueState
+
+
+class NewRound(msgspec.Struct, frozen=True):
+    queue: str
+    day: str
+    round: int
+
+
+class NoInput(msgspec.Struct, forbid_unknown_fields=True):
+    """Nothing needs to be said."""
+
+
+async def look(edge: Edge, call: Call[NoInput]) -> Response:
+    venue, _ = await edge.engine.read(call.venue_id, LookAtVenue())
+    return answered(queue_answer(venue, await edge.engine.read(call.venue_id, LookAtQueue(call.code))))
+
+
+async def list_tickets(edge: Edge, call: Call[ListQuery]) -> Response:
+    """One more is asked for than is shown, to know whether there are more."""
+    after, most = place_of_cursor(call.given.cursor), call.given.limit
+    tickets = await edge.engine.read(call.venue_id, LookAtLine(call.code, after, most + 1))
+    shown = [ticket_answer(call.venue, ticket) for ticket in tickets[:most]]
+    return answered(page_of(shown, cursor_at(tickets, most)))
+
+
+async def call_next_from_queue(edge: Edge, call: Call[NoInput]) -> Reply:
+    return await _call_next(edge, call, CallNext(queue=call.code))
+
+
+async def call_next_to_desk(edge: Edge, call: Call[CallNextInput]) -> Reply:
+    return await _call_next(edge, call, CallNext(desk=call.code, queue=call.given.queue))
+
+
+async def reset(edge: Edge, call: Call[Reason]) -> Reply:
+    render = rendered(lambda key: NewRound(f"{call.venue}:{key[0]}", key[1], key[2]))
+    return await begin_new_round(edge, call, call.code, render, reason=call.given.reason)
+
+
+def change_by(verb: QueueVerb) -> Route:
+    async def change(edge: Edge, call: Call[Reason]) -> Reply:
+        return await edge.engine.answer(
+            call.venue_id,
+            ChangeQueue(call.code, verb),
+            rendered(lambda queue: ChangedQueue(f"{call.venue}:{queue.id}", queue.state)),
+            claim=call.claim,
+            origin=call.origin(call.given.reason),
+        )
+
+    return Route(
+        method="POST",
+        path=f"/v1/queues/{{queue}}/{verb}",
+        name=f"{verb}-queue",
+        summary=f"{verb.capitalize()} a queue",
+        tag=TAG,
+        handler=change,
+        body=Reason,
+        answer=ChangedQueue,
+        who="manager",
+        venue="queue",
+        refusals=(UnknownVenue, UnknownQueue, QueueInWrongState),
+    )
+
+
+async def _call_next(edge: Edge, call: Call[object], operation: CallNext) -> Reply:
+    return await edge.engine.answer(
+        call.venue_id,
+        operation,
+        rendered(lambda called: _called(call.venue, called)),
+        claim=call.claim,
+        origin=call.origin(),
+    )
+
+
+def _called(venue: str, called: Called) -> CalledAnswer:
+    return CalledAnswer(
+        None if called.ticket is None else ticket_answer(venue, called.ticket),
+        None if called.next is None else called.next.label,
+        called.waiting,
+    )
+
+
+def cursor_at(tickets: list[Ticket], most: int) -> str | None:
+    """Where the next page begins, if more than `most` were found."""
+    if len(tickets) <= most:
+        return None
+    priority, sequence = tickets[most - 1].place
+    return f"{priority}.{sequence}"
+
+
+def place_of_cursor(cursor: str | None) -> tuple[int, int]:
+    if cursor is None:
+        return FROM_THE_START
+    priority, _, sequence = cursor.partition(".")
+    try:
+        place = (int(priority), int(sequence))
+    except ValueError:
+        place = BEYOND
+    if not all(abs(part) < most for part, most in zip(place, BEYOND, strict=True)):
+        raise BadRequest(422, "invalid-query", "This cursor is not one that a page gave.")
+    return place
+
+
+CALL_REFUSALS = (UnknownVenue, UnknownQueue, UnknownDesk, QueuePaused)
+VERBS: tuple[Literal["open", "pause", "resume", "close"], ...] = ("open", "pause", "resume", "close")
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/v1/queues/{queue}",
+        name="look-at-queue",
+        summary="How a queue stands",
+        tag=TAG,
+        handler=look,
+        answer=QueueAnswer,
+        query=NoInput,
+        venue="queue",
+        refusals=(UnknownVenue, UnknownQueue),
+    ),
+    Route(
+        method="GET",
+        path="/v1/queues/{queue}/tickets",
+        name="list-tickets",
+        summary="Everybody in the line who is not done, in the order of calling",
+        tag=TAG,
+        handler=list_tickets,
+        answer=Page[TicketAnswer],
+        query=ListQuery,
+        who="viewer",
+        venue="queue",
+        refusals=(UnknownVenue, UnknownQueue),
+    ),
+    Route(
+        method="POST",
+        path="/v1/queues/{queue}/call-next",
+        name="call-next-from-queue",
+        summary="Call whoever is first in a queue",
+        tag=TAG,
+        handler=call_next_from_queue,
+        body=NoInput,
+        answer=CalledAnswer,
+        who="staff",
+        venue="queue",
+        refusals=CALL_REFUSALS,
+    ),
+    Route(
+        method="POST",
+        path="/v1/desks/{desk}/call-next",
+        name="call-next",
+        summary="Call whoever is first over all queues of a desk",
+        tag=TAG,
+        handler=call_next_to_desk,
+        body=CallNextInput,
+        answer=CalledAnswer,
+        who="staff",
+        venue="desk",
+        refusals=CALL_REFUSALS,
+    ),
+    Route(
+        method="POST",
+        path="/v1/queues/{queue}/reset",
+        name="reset-queue",
+        summary="Begin a new round at number 1",
+        tag=TAG,
+        handler=reset,
+        body=Reason,
+        answer=NewRound,
+        who="manager",
+        venue="queue",
+        refusals=(UnknownVenue, UnknownQueue),
+    ),
+    *(change_by(verb) for verb in VERBS),
+)

@@ -1,0 +1,128 @@
+"""Signing in and out, and who one is."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from dawr.domain.errors import InvalidValue
+from dawr.web.api.answers import VenueRole
+from dawr.web.api.queues import NoInput
+from dawr.web.call import Call, Response, answered
+from dawr.web.edge import Edge
+from dawr.web.problems import BadRequest
+from dawr.web.routes import Route
+from dawr.web.signing_in import SignInInput, sign_in
+
+TAG = "sessions"
+
+
+class SessionAnswer(msgspec.Struct, frozen=True):
+    """The session, to be sent as bearer; browsers have it as a cookie besides."""
+
+    session: str
+    username: str
+    expires_at: int
+    venues: list[VenueRole]
+
+
+class CallerAnswer(msgspec.Struct, frozen=True):
+    actor: str
+    username: str | None
+    token_kind: str | None
+    venues: list[VenueRole]
+
+
+class SignedOut(msgspec.Struct, frozen=True):
+    signed_out: bool
+
+
+class PasswordInput(msgspec.Struct, forbid_unknown_fields=True):
+    old: Annotated[str, Meta(max_length=128)]
+    new: Annotated[str, Meta(max_length=128)]
+
+
+class PasswordChanged(msgspec.Struct, frozen=True):
+    changed: bool
+
+
+async def login(edge: Edge, call: Call[SignInInput]) -> Response:
+    session, signed_in = await sign_in(edge, call)
+    venues = [VenueRole(await edge.engine.slug_of(m.venue_id), m.role) for m in signed_in.places]
+    answer = SessionAnswer(session, signed_in.account.username, signed_in.session.expires_at, venues)
+    return answered(answer, headers=(edge.auth.cookie(call.request, session),))
+
+
+async def logout(edge: Edge, call: Call[NoInput]) -> Response:
+    if call.caller.session is not None:
+        await edge.accounts.sign_out(call.caller.session)
+    return answered(SignedOut(signed_out=True), headers=(edge.auth.no_cookie(call.request),))
+
+
+async def me(edge: Edge, call: Call[NoInput]) -> Response:
+    caller = call.caller
+    venues = [VenueRole(await edge.engine.slug_of(venue_id), role) for venue_id, role in caller.roles.items()]
+    return answered(CallerAnswer(caller.actor, caller.username, caller.token_kind, venues))
+
+
+async def change_password(edge: Edge, call: Call[PasswordInput]) -> Response:
+    """Every session of the account ends, this one too: whoever knew the old password is out."""
+    account_id, username = call.caller.account_id, call.caller.username
+    if account_id is None or username is None:
+        raise BadRequest(403, "not-an-account", "A token has no password.")
+    await edge.limits.try_login(username, call.request)
+    if not await edge.accounts.change_password(account_id, call.given.old, call.given.new):
+        raise BadRequest(403, "wrong-password", "The old password is not right.")
+    await edge.limits.login_succeeded(username, call.request)
+    return answered(PasswordChanged(changed=True), headers=(edge.auth.no_cookie(call.request),))
+
+
+ROUTES = (
+    Route(
+        method="POST",
+        path="/v1/login",
+        name="login",
+        summary="Sign in",
+        tag=TAG,
+        handler=login,
+        body=SignInInput,
+        answer=SessionAnswer,
+        limit=None,
+        other_codes=((401, "wrong-credentials"), (429, "quota-exceeded")),
+    ),
+    Route(
+        method="POST",
+        path="/v1/logout",
+        name="logout",
+        summary="Sign out: the session ends at once",
+        tag=TAG,
+        handler=logout,
+        body=NoInput,
+        answer=SignedOut,
+        who="signed-in",
+    ),
+    Route(
+        method="GET",
+        path="/v1/me",
+        name="me",
+        summary="Who the caller is, and where they have which role",
+        tag=TAG,
+        handler=me,
+        query=NoInput,
+        answer=CallerAnswer,
+        who="signed-in",
+    ),
+    Route(
+        method="POST",
+        path="/v1/me/password",
+        name="change-password",
+        summary="Change one's own password; all one's sessions end",
+        tag=TAG,
+        handler=change_password,
+        body=PasswordInput,
+        answer=PasswordChanged,
+        who="signed-in",
+        refusals=(InvalidValue,),
+        other_codes=((403, "wrong-password"), (403, "not-an-account")),
+    ),
+)

@@ -1,0 +1,168 @@
+"""Staff of a venue, and their roles."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from dawr.domain.errors import AlreadyStaff, InvalidValue, LastOwner, UnknownStaff, UnknownVenue, UsernameTaken
+from dawr.domain.staff import Role, StaffMember
+from dawr.operations.people import ChangeRole, EnableStaff, LookAtStaff
+from dawr.reliability.idempotency import Reply
+from dawr.web.api.queues import ListQuery, Reason
+from dawr.web.call import Call, Response, answered, rendered
+from dawr.web.edge import Edge
+from dawr.web.pages_of_lists import Page, page_of
+from dawr.web.routes import Route
+
+TAG = "staff"
+
+
+class StaffAnswer(msgspec.Struct, frozen=True):
+    username: str
+    role: Role
+    added_at: int
+    disabled_at: int | None
+
+
+class AddStaffInput(msgspec.Struct, forbid_unknown_fields=True):
+    username: Annotated[str, Meta(max_length=64)]
+    role: Role
+    password: (
+        Annotated[str, Meta(max_length=128, description="Of a new account; leave it out for one that exists.")] | None
+    ) = None
+    reason: Annotated[str, Meta(max_length=500)] | None = None
+
+
+class RoleInput(msgspec.Struct, forbid_unknown_fields=True):
+    role: Role
+    reason: Annotated[str, Meta(max_length=500)] | None = None
+
+
+async def list_staff(edge: Edge, call: Call[ListQuery]) -> Response:
+    """By name: the cursor is the last name of the page before."""
+    staff = await edge.engine.read(call.venue_id, LookAtStaff())
+    behind = [member for member in staff if member.username > (call.given.cursor or "")]
+    shown = behind[: call.given.limit]
+    following = shown[-1].username if len(behind) > len(shown) else None
+    return answered(page_of([_answer(member) for member in shown], following))
+
+
+async def add(edge: Edge, call: Call[AddStaffInput]) -> Reply:
+    given = call.given
+    return await edge.accounts.add_staff(
+        call.venue_id,
+        given.username,
+        given.role,
+        given.password,
+        by=call.caller.roles[call.venue_id],
+        known_to=call.caller.roles,
+        render=rendered(_answer, status=201),
+        claim=call.claim,
+        origin=call.origin(given.reason),
+    )
+
+
+async def change_role(edge: Edge, call: Call[RoleInput]) -> Reply:
+    return await edge.engine.answer(
+        call.venue_id,
+        ChangeRole(call.params["username"], call.given.role, call.caller.roles[call.venue_id]),
+        rendered(_answer),
+        claim=call.claim,
+        origin=call.origin(call.given.reason),
+    )
+
+
+async def disable(edge: Edge, call: Call[Reason]) -> Reply:
+    return await edge.accounts.disable_at(
+        call.venue_id,
+        call.params["username"],
+        by=call.caller.roles[call.venue_id],
+        render=rendered(_answer),
+        claim=call.claim,
+        origin=call.origin(call.given.reason),
+    )
+
+
+async def enable(edge: Edge, call: Call[Reason]) -> Reply:
+    return await edge.engine.answer(
+        call.venue_id,
+        EnableStaff(call.params["username"], call.caller.roles[call.venue_id]),
+        rendered(_answer),
+        claim=call.claim,
+        origin=call.origin(call.given.reason),
+    )
+
+
+def _answer(member: StaffMember) -> StaffAnswer:
+    return StaffAnswer(member.username, member.role, member.added_at, member.disabled_at)
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/v1/venues/{venue}/staff",
+        name="list-staff",
+        summary="Who works here, by name",
+        tag=TAG,
+        handler=list_staff,
+        query=ListQuery,
+        answer=Page[StaffAnswer],
+        who="manager",
+        venue="venue",
+        refusals=(UnknownVenue,),
+    ),
+    Route(
+        method="POST",
+        path="/v1/venues/{venue}/staff",
+        name="add-staff",
+        summary="Add a staff member, with a new account or one that you manage elsewhere",
+        tag=TAG,
+        handler=add,
+        body=AddStaffInput,
+        answer=StaffAnswer,
+        status=201,
+        who="manager",
+        venue="venue",
+        refusals=(UnknownVenue, AlreadyStaff, UsernameTaken, InvalidValue),
+    ),
+    Route(
+        method="POST",
+        path="/v1/venues/{venue}/staff/{username}/role",
+        name="change-role",
+        summary="Give a staff member another role",
+        tag=TAG,
+        handler=change_role,
+        body=RoleInput,
+        answer=StaffAnswer,
+        who="manager",
+        venue="venue",
+        refusals=(UnknownVenue, UnknownStaff, LastOwner),
+    ),
+    Route(
+        method="POST",
+        path="/v1/venues/{venue}/staff/{username}/disable",
+        name="disable-staff",
+        summary="Shut a staff member out; their sessions end at once",
+        tag=TAG,
+        handler=disable,
+        body=Reason,
+        answer=StaffAnswer,
+        who="manager",
+        venue="venue",
+        refusals=(UnknownVenue, UnknownStaff, LastOwner),
+    ),
+    Route(
+        method="POST",
+        path="/v1/venues/{venue}/staff/{username}/enable",
+        name="enable-staff",
+        summary="Let a staff member in again",
+        tag=TAG,
+        handler=enable,
+        body=Reason,
+        answer=StaffAnswer,
+        who="manager",
+        venue="venue",
+        refusals=(UnknownVenue, UnknownStaff),
+    ),
+)

@@ -1,0 +1,185 @@
+"""Tickets: taken by anybody, seen and moved by staff."""
+
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from dawr.domain.errors import (
+    InvalidValue,
+    LineEnded,
+    OutsideHours,
+    QueueClosed,
+    QueueFull,
+    QueuePaused,
+    TicketInWrongState,
+    UnknownDesk,
+    UnknownQueue,
+    UnknownTicket,
+    UnknownVenue,
+    VenueInactive,
+)
+from dawr.domain.ticket import LARGEST_PARTY, LONGEST_VISITOR, PRIORITIES, TicketId, VisitId
+from dawr.operations.operation import Operation
+from dawr.operations.snapshots import LookAtTicket
+from dawr.operations.staff import Call as CallOne
+from dawr.operations.staff import Finish, Hold, Miss, Recall, Resume, Start
+from dawr.operations.ticket import Place
+from dawr.operations.visitor import Issue, Leave, Rejoin
+from dawr.reliability.idempotency import Reply
+from dawr.web.api.answers import PlaceAnswer, TicketAnswer, place_answer, ticket_answer
+from dawr.web.api.queues import NoInput, Reason
+from dawr.web.call import Call, Response, answered, rendered
+from dawr.web.edge import Edge
+from dawr.web.links import new_link
+from dawr.web.problems import BadRequest
+from dawr.web.routes import Route
+
+TAG = "tickets"
+
+
+class TakeInput(msgspec.Struct, forbid_unknown_fields=True):
+    visitor: (
+        Annotated[
+            str,
+            Meta(
+                max_length=LONGEST_VISITOR, description="Who comes; one open ticket each per queue. None: somebody new."
+            ),
+        ]
+        | None
+    ) = None
+    name: Annotated[str, Meta(max_length=LONGEST_VISITOR, description="What staff call out.")] | None = None
+    party_size: Annotated[int, Meta(ge=1, le=LARGEST_PARTY)] = 1
+    area: Literal["indoor", "outdoor"] | None = None
+    priority: Annotated[
+        int, Meta(ge=0, lt=PRIORITIES, description="Above 0 only when staff or a kiosk gives the number.")
+    ] = 0
+
+
+class TakenAnswer(msgspec.Struct, frozen=True):
+    """A number, and the secret link that goes with it."""
+
+    ticket: str
+    place: PlaceAnswer
+    already: bool
+    """The visitor had this number before; then there is no link, for a name can be guessed."""
+    link: str | None
+    """`/t/` and what `GET /v1/visits/{visit}` takes."""
+
+
+class DeskInput(msgspec.Struct, forbid_unknown_fields=True):
+    desk: Annotated[str, Meta(max_length=64, description="Where to, by the desk's code.")] | None = None
+    reason: Annotated[str, Meta(max_length=500)] | None = None
+
+
+class RejoinInput(msgspec.Struct, forbid_unknown_fields=True):
+    where: Literal["first", "last"] = "last"
+    reason: Annotated[str, Meta(max_length=500)] | None = None
+
+
+async def take(edge: Edge, call: Call[TakeInput]) -> Reply:
+    return await give_number(edge, call, call.code, call.given)
+
+
+async def give_number(edge: Edge, call: Call[object], queue: str, given: TakeInput) -> Reply:
+    if given.priority and not call.caller.may_issue(call.venue_id):
+        raise BadRequest(403, "role-too-low", "Only staff and kiosks give priority.")
+    link = new_link(edge.ids, call.venue_id)
+    issue = Issue(
+        queue=queue,
+        visitor=given.visitor,
+        ticket_id=TicketId(edge.ids.new(call.venue_id)),
+        visit_id=VisitId(link.visit_id),
+        secret_hash=link.secret_hash,
+        priority=given.priority,
+        name=given.name,
+        party_size=given.party_size,
+        area=given.area,
+    )
+    return await edge.engine.answer(
+        call.venue_id,
+        issue,
+        rendered(lambda place: _taken(call.venue, place, link.path), status=201),
+        claim=call.claim,
+        origin=call.origin(),
+    )
+
+
+async def look(edge: Edge, call: Call[NoInput]) -> Response:
+    place = await edge.engine.read(call.venue_id, LookAtTicket(TicketId(call.code)))
+    return answered(ticket_answer(call.venue, place.ticket))
+
+
+def _taken(venue: str, place: Place, link: str) -> TakenAnswer:
+    return TakenAnswer(
+        place.ticket.ticket_id, place_answer(venue, place), place.already, None if place.already else link
+    )
+
+
+def verb(name: str, summary: str, body: Any, make: Callable[[TicketId, Any], Operation[Any]]) -> Route:  # noqa: ANN401
+    async def change(edge: Edge, call: Call[Any]) -> Reply:
+        return await edge.engine.answer(
+            call.venue_id,
+            make(TicketId(call.code), call.given),
+            rendered(lambda outcome: ticket_answer(call.venue, getattr(outcome, "ticket", outcome))),
+            claim=call.claim,
+            origin=call.origin(call.given.reason),
+        )
+
+    return Route(
+        method="POST",
+        path=f"/v1/tickets/{{ticket}}/{name}",
+        name=f"{name}-ticket",
+        summary=summary,
+        tag=TAG,
+        handler=change,
+        body=body,
+        answer=TicketAnswer,
+        who="staff",
+        venue="ticket",
+        refusals=(UnknownTicket, UnknownDesk, TicketInWrongState, LineEnded, QueuePaused),
+    )
+
+
+TAKE_REFUSALS = (UnknownVenue, UnknownQueue, VenueInactive, QueueClosed, OutsideHours, QueueFull, InvalidValue)
+
+ROUTES = (
+    Route(
+        method="POST",
+        path="/v1/queues/{queue}/tickets",
+        name="take-ticket",
+        summary="Take a number",
+        tag=TAG,
+        handler=take,
+        body=TakeInput,
+        answer=TakenAnswer,
+        status=201,
+        venue="queue",
+        limit="join",
+        refusals=TAKE_REFUSALS,
+        other_codes=((403, "role-too-low"),),
+    ),
+    Route(
+        method="GET",
+        path="/v1/tickets/{ticket}",
+        name="look-at-ticket",
+        summary="A ticket as staff see it",
+        tag=TAG,
+        handler=look,
+        query=NoInput,
+        answer=TicketAnswer,
+        who="viewer",
+        venue="ticket",
+        refusals=(UnknownTicket,),
+    ),
+    verb("call", "Call this visitor, whoever is first", DeskInput, lambda t, given: CallOne(t, given.desk)),
+    verb("recall", "Call the same visitor again", Reason, lambda t, _: Recall(t)),
+    verb("start", "The visitor came and is being served", Reason, lambda t, _: Start(t)),
+    verb("finish", "The visitor is done here", Reason, lambda t, _: Finish(t)),
+    verb("miss", "The visitor was called and did not come", Reason, lambda t, _: Miss(t)),
+    verb("rejoin", "Let a missed visitor back in", RejoinInput, lambda t, given: Rejoin(t, given.where)),
+    verb("hold", "Keep the place without calling", Reason, lambda t, _: Hold(t)),
+    verb("resume", "Let a held visitor be called again", Reason, lambda t, _: Resume(t)),
+    verb("leave", "Take the visitor out of the line", Reason, lambda t, _: Leave(t)),
+)

@@ -1,0 +1,128 @@
+"""Tokens of a venue: for programs, kiosks and displays."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from dawr.domain.errors import InvalidValue, UnknownToken, UnknownVenue
+from dawr.domain.staff import Role
+from dawr.domain.token import Token, TokenId, TokenKind
+from dawr.operations.tokens import LookAtTokens, RevokeToken
+from dawr.reliability.idempotency import Reply
+from dawr.web.api.queues import ListQuery, Reason
+from dawr.web.call import Call, Response, answered, rendered
+from dawr.web.edge import Edge
+from dawr.web.pages_of_lists import Page, page_of
+from dawr.web.routes import Route
+
+TAG = "tokens"
+
+
+class TokenAnswer(msgspec.Struct, frozen=True):
+    token: str
+    kind: TokenKind
+    role: Role
+    name: str
+    made_by: str
+    made_at: int
+    revoked_at: int | None
+
+
+class MakeTokenInput(msgspec.Struct, forbid_unknown_fields=True):
+    kind: TokenKind
+    name: Annotated[str, Meta(min_length=1, max_length=80, description="What it is for, or where it stands.")]
+    role: Annotated[Role, Meta(description="Of an API token. A kiosk or display has its own.")] | None = None
+
+
+class MadeToken(msgspec.Struct, frozen=True):
+    token: TokenAnswer
+    bearer: str | None
+    """What to send as `Authorization: Bearer …`. Shown once; it is not kept, so a replay has null."""
+
+
+async def list_tokens(edge: Edge, call: Call[ListQuery]) -> Response:
+    """By id, which is by time: the cursor is the last id of the page before."""
+    tokens = sorted(await edge.engine.read(call.venue_id, LookAtTokens()), key=lambda token: token.token_id)
+    behind = [token for token in tokens if token.token_id > (call.given.cursor or "")]
+    shown = behind[: call.given.limit]
+    following = shown[-1].token_id if len(behind) > len(shown) else None
+    return answered(page_of([_answer(token) for token in shown], following))
+
+
+async def make(edge: Edge, call: Call[MakeTokenInput]) -> Reply | Response:
+    given = call.given
+    reply, bearer = await edge.accounts.make_token(
+        call.venue_id,
+        given.kind,
+        given.role,
+        given.name,
+        by=call.caller.roles[call.venue_id],
+        render=rendered(lambda token: MadeToken(_answer(token), None), status=201),
+        claim=call.claim,
+        origin=call.origin(),
+    )
+    if reply.replayed:
+        return reply
+    made = msgspec.json.decode(reply.body, type=MadeToken)
+    return answered(msgspec.structs.replace(made, bearer=bearer), status=reply.status)
+
+
+async def revoke(edge: Edge, call: Call[Reason]) -> Reply:
+    return await edge.engine.answer(
+        call.venue_id,
+        RevokeToken(TokenId(call.params["token"]), call.caller.roles[call.venue_id]),
+        rendered(_answer),
+        claim=call.claim,
+        origin=call.origin(call.given.reason),
+    )
+
+
+def _answer(token: Token) -> TokenAnswer:
+    return TokenAnswer(
+        token.token_id, token.kind, token.role, token.name, token.made_by, token.made_at, token.revoked_at
+    )
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/v1/venues/{venue}/tokens",
+        name="list-tokens",
+        summary="The venue's tokens, oldest first",
+        tag=TAG,
+        handler=list_tokens,
+        query=ListQuery,
+        answer=Page[TokenAnswer],
+        who="manager",
+        venue="venue",
+        refusals=(UnknownVenue,),
+    ),
+    Route(
+        method="POST",
+        path="/v1/venues/{venue}/tokens",
+        name="make-token",
+        summary="Make a token for a program, a kiosk or a display",
+        tag=TAG,
+        handler=make,
+        body=MakeTokenInput,
+        answer=MadeToken,
+        status=201,
+        who="manager",
+        venue="venue",
+        refusals=(UnknownVenue, InvalidValue),
+    ),
+    Route(
+        method="POST",
+        path="/v1/venues/{venue}/tokens/{token}/revoke",
+        name="revoke-token",
+        summary="End a token at once",
+        tag=TAG,
+        handler=revoke,
+        body=Reason,
+        answer=TokenAnswer,
+        who="manager",
+        venue="venue",
+        refusals=(UnknownVenue, UnknownToken),
+    ),
+)

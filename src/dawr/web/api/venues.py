@@ -1,0 +1,118 @@
+"""Venues: what anybody may know, and the whole set-up for those who run them."""
+
+from typing import Literal
+
+import msgspec
+
+from dawr.domain.errors import InvalidValue, UnknownVenue
+from dawr.domain.queue import Queue
+from dawr.domain.venue import Desk, Venue, VenueId
+from dawr.operations.admin import SetUp
+from dawr.operations.snapshots import LookAtVenue
+from dawr.web.api.answers import VenueAnswer, venue_answer
+from dawr.web.api.queues import NoInput
+from dawr.web.auth import must_be_allowed
+from dawr.web.call import Call, Response, answered
+from dawr.web.edge import Edge
+from dawr.web.routes import Route
+
+TAG = "venues"
+
+
+class SetUpInput(msgspec.Struct, forbid_unknown_fields=True):
+    """A venue's set-up, as it is looked at. Its id and slug may stand there; those of the address count."""
+
+    name: dict[str, str]
+    zone: str
+    kind: Literal["clinic", "restaurant", "office"] = "clinic"
+    active: bool = True
+    day_start: int = 5 * 60
+    queues: tuple[Queue, ...] = ()
+    desks: tuple[Desk, ...] = ()
+    id: str | None = None
+    slug: str | None = None
+
+    def venue(self, slug: str) -> Venue:
+        return Venue(
+            VenueId(""),
+            slug,
+            self.name,
+            self.zone,
+            self.kind,
+            self.active,
+            self.day_start,
+            self.queues,
+            self.desks,
+        )
+
+
+async def look(edge: Edge, call: Call[NoInput]) -> Response:
+    venue, day = await edge.engine.read(call.venue_id, LookAtVenue())
+    return answered(venue_answer(venue, day))
+
+
+async def look_at_set_up(edge: Edge, call: Call[NoInput]) -> Response:
+    venue, _ = await edge.engine.read(call.venue_id, LookAtVenue())
+    return answered(venue)
+
+
+async def set_up(edge: Edge, call: Call[SetUpInput]) -> Response:
+    """Change the venue with this slug, or make it: then whoever made it owns it."""
+    slug = call.params["venue"]
+    wanted = call.given.venue(slug)
+    try:
+        venue_id = await edge.engine.find_venue(slug)
+    except UnknownVenue:
+        return await _found(edge, call, wanted)
+    must_be_allowed(call.caller, "owner", venue_id, slug, by="venue")
+    changed = await edge.engine.do(venue_id, SetUp(wanted), origin=call.origin())
+    return answered(changed)
+
+
+async def _found(edge: Edge, call: Call[SetUpInput], wanted: Venue) -> Response:
+    if call.caller.account_id is None or "owner" not in call.caller.roles.values():
+        raise UnknownVenue(wanted.slug)
+    venue = await edge.accounts.found(wanted, call.caller.account_id, call.origin())
+    return answered(venue, status=201)
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/v1/venues/{venue}",
+        name="look-at-venue",
+        summary="A venue, its queues and desks",
+        tag=TAG,
+        handler=look,
+        query=NoInput,
+        answer=VenueAnswer,
+        venue="venue",
+        refusals=(UnknownVenue,),
+    ),
+    Route(
+        method="GET",
+        path="/v1/venues/{venue}/set-up",
+        name="look-at-set-up",
+        summary="The venue's whole set-up",
+        tag=TAG,
+        handler=look_at_set_up,
+        query=NoInput,
+        answer=Venue,
+        who="manager",
+        venue="venue",
+        refusals=(UnknownVenue,),
+    ),
+    Route(
+        method="PUT",
+        path="/v1/venues/{venue}/set-up",
+        name="set-up-venue",
+        summary="Make a venue, or replace its set-up",
+        tag=TAG,
+        handler=set_up,
+        body=SetUpInput,
+        answer=Venue,
+        also_status=201,
+        who="signed-in",
+        refusals=(UnknownVenue, InvalidValue),
+    ),
+)

@@ -1,0 +1,120 @@
+"""Visits: what the holder of a secret link sees and does. In this version a visit has one ticket."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from dawr.domain.errors import LineEnded, TicketInWrongState, UnknownVisit
+from dawr.domain.visit import Link
+from dawr.operations.operation import Operation
+from dawr.operations.snapshots import LookAtVisit
+from dawr.operations.ticket import Place
+from dawr.operations.visitor import LeaveByLink, RejoinByLink
+from dawr.reliability.idempotency import Reply
+from dawr.web.api.answers import PlaceAnswer, place_answer
+from dawr.web.api.queues import NoInput
+from dawr.web.api.tickets import TAKE_REFUSALS, TakeInput, TakenAnswer, give_number
+from dawr.web.call import Call, Response, answered, rendered
+from dawr.web.edge import Edge
+from dawr.web.routes import Route
+
+TAG = "visits"
+
+
+class VisitAnswer(msgspec.Struct, frozen=True):
+    visit: str
+    venue: str
+    tickets: list[PlaceAnswer]
+
+
+class StartInput(TakeInput, kw_only=True, forbid_unknown_fields=True):
+    queue: Annotated[str, Meta(max_length=64, description="Where the visit begins, by the queue's code.")]
+
+
+async def start(edge: Edge, call: Call[StartInput]) -> Reply:
+    """A visit of one stage: the same as taking a number there."""
+    return await give_number(edge, call, call.given.queue, call.given)
+
+
+async def look(edge: Edge, call: Call[NoInput]) -> Response:
+    link = Link.read(call.code)
+    return answered(_visit(call.venue, link, await edge.engine.read(call.venue_id, LookAtVisit(link))))
+
+
+async def leave(edge: Edge, call: Call[NoInput]) -> Reply:
+    return await _change(edge, call, LeaveByLink(Link.read(call.code)))
+
+
+async def rejoin(edge: Edge, call: Call[NoInput]) -> Reply:
+    return await _change(edge, call, RejoinByLink(Link.read(call.code)))
+
+
+async def _change(edge: Edge, call: Call[NoInput], operation: Operation[Place]) -> Reply:
+    link = Link.read(call.code)
+    return await edge.engine.answer(
+        call.venue_id,
+        operation,
+        rendered(lambda place: _visit(call.venue, link, place)),
+        claim=call.claim,
+        origin=call.origin(),
+    )
+
+
+def _visit(venue: str, link: Link, place: Place) -> VisitAnswer:
+    return VisitAnswer(link.visit_id, venue, [place_answer(venue, place)])
+
+
+ROUTES = (
+    Route(
+        method="POST",
+        path="/v1/venues/{venue}/visits",
+        name="start-visit",
+        summary="Begin a visit with its first number",
+        tag=TAG,
+        handler=start,
+        body=StartInput,
+        answer=TakenAnswer,
+        status=201,
+        venue="venue",
+        limit="join",
+        refusals=TAKE_REFUSALS,
+        other_codes=((403, "role-too-low"),),
+    ),
+    Route(
+        method="GET",
+        path="/v1/visits/{visit}",
+        name="look-at-visit",
+        summary="Where the visitor with this link stands",
+        tag=TAG,
+        handler=look,
+        query=NoInput,
+        answer=VisitAnswer,
+        venue="visit",
+        refusals=(UnknownVisit,),
+    ),
+    Route(
+        method="POST",
+        path="/v1/visits/{visit}/leave",
+        name="leave-visit",
+        summary="Give the place up",
+        tag=TAG,
+        handler=leave,
+        body=NoInput,
+        answer=VisitAnswer,
+        venue="visit",
+        refusals=(UnknownVisit, TicketInWrongState),
+    ),
+    Route(
+        method="POST",
+        path="/v1/visits/{visit}/rejoin",
+        name="rejoin-visit",
+        summary="Come back after a missed call, to the end of the line",
+        tag=TAG,
+        handler=rejoin,
+        body=NoInput,
+        answer=VisitAnswer,
+        venue="visit",
+        refusals=(UnknownVisit, TicketInWrongState, LineEnded),
+    ),
+)

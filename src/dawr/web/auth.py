@@ -1,0 +1,122 @@
+"""Who is asking: a bearer of a session or token, a browser with its cookie, or anybody.
+
+A cookie is taken from our own pages only: a browser sends it along with whatever any
+page asks for, so for a change the browser must say that the page is ours.
+"""
+
+from typing import NoReturn
+
+from dawr.accounts import SESSION, TOKEN, Accounts
+from dawr.domain.account import SignedIn
+from dawr.domain.errors import UnknownTicket, UnknownVenue
+from dawr.domain.staff import Role
+from dawr.domain.venue import VenueId
+from dawr.web.call import Header, Request
+from dawr.web.caller import ANYBODY, Caller
+from dawr.web.client_address import Clients
+from dawr.web.http import cookies
+from dawr.web.problems import BadRequest
+
+SECURE_COOKIE = "__Host-dawr"
+LOOPBACK_COOKIE = "dawr"
+"""Without TLS a browser keeps no `__Host-` cookie; on this machine alone there is nobody in between."""
+
+SAFE_METHODS = frozenset({"GET", "HEAD"})
+CHALLENGE: Header = (b"www-authenticate", b'Bearer realm="dawr"')
+
+
+class Auth:
+    def __init__(self, accounts: Accounts, clients: Clients, *, on_loopback: bool, session_seconds: int) -> None:
+        self._accounts = accounts
+        self._clients = clients
+        self._on_loopback = on_loopback
+        self._session_seconds = session_seconds
+
+    async def caller(self, request: Request) -> Caller:
+        """Credentials that are no good are refused, except a cookie: a browser sends it whether it is or not."""
+        bearer = request.headers.get(b"authorization")
+        if bearer is not None:
+            return await self._by_bearer(bearer)
+        if b"cookie" not in request.headers:
+            return ANYBODY
+        return await self._by_cookie(request)
+
+    def cookie(self, request: Request, session: str) -> Header:
+        """The session as a cookie that scripts cannot read and other sites cannot send along."""
+        return self._set_cookie(request, session, self._session_seconds)
+
+    def no_cookie(self, request: Request) -> Header:
+        return self._set_cookie(request, "", 0)
+
+    async def _by_bearer(self, header: bytes) -> Caller:
+        scheme, _, credentials = header.decode("latin-1").partition(" ")
+        credentials = credentials.strip()
+        if scheme.lower() == "bearer" and credentials.startswith(SESSION):
+            signed_in = await self._accounts.who(credentials)
+            if signed_in is not None:
+                return _account(signed_in, credentials)
+        elif scheme.lower() == "bearer" and credentials.startswith(TOKEN):
+            token = await self._accounts.token(credentials)
+            if token is not None:
+                return Caller(f"token:{token.token_id}", {token.venue_id: token.role}, token_kind=token.kind)
+        raise _bad_credentials()
+
+    async def _by_cookie(self, request: Request) -> Caller:
+        given = cookies(request)
+        session = given.get(SECURE_COOKIE)
+        if session is None and not self._clients.is_secure(request.scope):
+            session = given.get(LOOPBACK_COOKIE)
+        signed_in = await self._accounts.who(session) if session and session.startswith(SESSION) else None
+        if signed_in is None:
+            return ANYBODY
+        if request.scope["method"] not in SAFE_METHODS and not _is_from_our_own_page(request):
+            raise BadRequest(403, "cross-site", "This came from another site's page, so its cookie does not count.")
+        return _account(signed_in, session)
+
+    def _set_cookie(self, request: Request, value: str, seconds: int) -> Header:
+        plain = self._on_loopback and not self._clients.is_secure(request.scope)
+        name, secure = (LOOPBACK_COOKIE, "") if plain else (SECURE_COOKIE, "; Secure")
+        text = f"{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}"
+        return (b"set-cookie", text.encode())
+
+
+def must_be_allowed(caller: Caller, needed: Role, venue_id: VenueId, venue: str, *, by: str | None) -> None:
+    """Nobody: 401. Somebody of another venue: 404, as if it were not there. Somebody of too low a role: 403."""
+    if not caller.is_known:
+        _refuse_nobody()
+    if venue_id not in caller.roles:
+        raise UnknownTicket if by == "ticket" else UnknownVenue(venue)
+    if not caller.may(needed, venue_id):
+        sentence = f"This needs the role {needed}; yours here is {caller.roles[venue_id]}."
+        raise BadRequest(403, "role-too-low", sentence)
+
+
+def must_be_known(caller: Caller) -> None:
+    if not caller.is_known:
+        _refuse_nobody()
+
+
+def _account(signed_in: SignedIn, session: str | None) -> Caller:
+    return Caller(
+        f"staff:{signed_in.account.username}",
+        {member.venue_id: member.role for member in signed_in.places},
+        account_id=signed_in.account.account_id,
+        username=signed_in.account.username,
+        session=session,
+    )
+
+
+def _is_from_our_own_page(request: Request) -> bool:
+    site = request.headers.get(b"sec-fetch-site")
+    if site is not None:
+        return site in {b"same-origin", b"none"}
+    origin = request.headers.get(b"origin")
+    return origin is not None and origin.partition(b"://")[2] == request.headers.get(b"host")
+
+
+def _refuse_nobody() -> NoReturn:
+    raise BadRequest(401, "not-signed-in", "Sign in, or send a token as bearer.", CHALLENGE)
+
+
+def _bad_credentials() -> BadRequest:
+    return BadRequest(401, "credentials-invalid", "This session or token is not, or no longer, valid.", CHALLENGE)

@@ -1,0 +1,73 @@
+"""A request as handlers see it: parsed, and judged. And what they answer."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from starlette.types import Receive, Scope
+
+from dawr.domain.errors import InvalidValue
+from dawr.domain.events import Origin
+from dawr.domain.venue import VenueId
+from dawr.reliability.idempotency import Claim, Reply
+from dawr.web.caller import Caller
+
+G_co = TypeVar("G_co", covariant=True)
+
+Header = tuple[bytes, bytes]
+
+JSON: Header = (b"content-type", b"application/json")
+HTML: Header = (b"content-type", b"text/html; charset=utf-8")
+LONGEST_REASON = 500
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Request(msgspec.Struct, frozen=True):
+    """A request as it came."""
+
+    scope: Scope
+    receive: Receive
+    headers: dict[bytes, bytes]
+    """One value each, the last one that was sent."""
+    params: Mapping[str, str]
+    correlation_id: str
+
+
+class Call(msgspec.Struct, Generic[G_co], frozen=True):
+    request: Request
+    given: G_co
+    """The body or the query, as its type."""
+    caller: Caller
+    venue_id: VenueId
+    venue: str
+    """The venue's slug."""
+    code: str
+    """The queue's, desk's or ticket's own name in its venue."""
+    claim: Claim | None = None
+    """There, when the request came with an idempotency key."""
+
+    @property
+    def params(self) -> Mapping[str, str]:
+        return self.request.params
+
+    def origin(self, reason: str | None = None) -> Origin:
+        if reason is not None and (len(reason) > LONGEST_REASON or not reason.replace("\n", " ").isprintable()):
+            raise InvalidValue("reason", f"A reason has at most {LONGEST_REASON} printable characters.")
+        return Origin(self.caller.actor, self.request.correlation_id, reason or None)
+
+
+class Response(msgspec.Struct, frozen=True):
+    status: int
+    body: bytes
+    headers: tuple[Header, ...] = ()
+    kind: Header = JSON
+
+
+def answered(answer: object, *, status: int = 200, headers: tuple[Header, ...] = ()) -> Response:
+    return Response(status, _encode(answer), headers)
+
+
+def rendered(answer: Callable[[Any], object], *, status: int = 200) -> Callable[[Any], Reply]:
+    """How the engine is to render what came of an operation, so that a retry gets the same bytes."""
+    return lambda outcome: Reply(status, _encode(answer(outcome)))

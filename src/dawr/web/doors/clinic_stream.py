@@ -1,0 +1,183 @@
+"""The clinic's stream, `GET /api/v1/events/stream`: how a queue stands, and where one visitor stands in it."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from dawr.domain.errors import InvalidValue, UnknownQueue, UnknownVenue
+from dawr.domain.events import LineFacts
+from dawr.domain.queue import QueueId
+from dawr.domain.ticket import checked_visitor, open_key
+from dawr.live.feed import Unresumable
+from dawr.live.forms import Published, Standing
+from dawr.live.frames import EventId, frame
+from dawr.live.joining import Follow, Wish
+from dawr.operations.snapshots import LookAtVenue
+from dawr.web.call import Call
+from dawr.web.doors.clinic import TAG, WORDS, status_word
+from dawr.web.edge import Edge
+from dawr.web.event_stream import Stream
+from dawr.web.routes import Route
+from dawr.web.watching import last_seen, watch
+
+_encode = msgspec.json.Encoder().encode
+
+
+class StreamQuery(msgspec.Struct, forbid_unknown_fields=True):
+    clinic: str
+    user: Annotated[str, Meta(description="Follow this visitor's ticket too.")] | None = None
+    last_event_id: Annotated[str, Meta(max_length=100, description="Resume after this id.")] | None = None
+
+
+class Connected(msgspec.Struct, frozen=True):
+    type: str
+    clinic: str
+    resumed: bool
+    """Whether everything since the last id follows; otherwise this is a fresh start."""
+
+
+class QueueUpdate(msgspec.Struct, frozen=True):
+    type: str
+    clinic: str
+    current: int | None
+    length: int
+    waiting: int
+
+
+class VisitorUpdate(msgspec.Struct, frozen=True):
+    type: str
+    clinic: str
+    status: str
+    number: int
+    display_number: str
+    ahead: int
+    position: int
+    estimated_wait_minutes: int
+    desk: str | None
+
+
+class StepDone(msgspec.Struct, frozen=True):
+    type: str
+    clinic: str
+    status: str
+    number: int
+    display_number: str
+    next_clinic: str | None
+    """Where the visitor goes next, once there are journeys."""
+
+
+class QueueUpdates(msgspec.Struct, frozen=True):
+    """How a queue stands, after every change of its line."""
+
+    queue_id: QueueId
+    is_staffs: bool = False
+
+    def frame(self, published: Published) -> bytes | None:
+        if published.event.queue_id != self.queue_id or published.shown is None:
+            return None
+        return self.present(published.shown, published.at)
+
+    def present(self, line: LineFacts, at: bytes) -> bytes:
+        update = QueueUpdate("QUEUE_UPDATE", self.queue_id, line.current, line.people, line.waiting)
+        return frame(update.type, _encode(update), at=at)
+
+
+class VisitorUpdates(msgspec.Struct, frozen=True):
+    """Where a visitor stands, in the clinic's words."""
+
+    def present(self, standing: Standing, at: bytes) -> bytes:
+        first = self.near(standing) if standing.is_near else b""
+        if standing.state in {"called", "serving"}:
+            first = _update("YOUR_TURN" if standing.state == "called" else "IN_SERVICE", standing)
+        return first + _update("POSITION_UPDATE", standing, at)
+
+    def happened(self, kind: str, standing: Standing, at: bytes) -> bytes:
+        if kind == "ticket.finished":
+            word = status_word(standing.state, near=False)
+            done = StepDone("STEP_DONE_NEXT", standing.queue.id, word, standing.number, standing.label, None)
+            return frame(done.type, _encode(done), at=at)
+        return _update(WORD_OF.get(kind, "POSITION_UPDATE"), standing, at)
+
+    def moved(self, standing: Standing, at: bytes) -> bytes:
+        return _update("POSITION_UPDATE", standing, at)
+
+    def near(self, standing: Standing) -> bytes:
+        return _update("NEAR_TURN", standing)
+
+
+WORD_OF = {"ticket.called": "YOUR_TURN", "ticket.recalled": "YOUR_TURN", "ticket.started": "IN_SERVICE"}
+VISITOR_UPDATES = VisitorUpdates()
+
+
+class ClinicNotices:
+    def stale(self) -> bytes:
+        return frame("STALE", b'{"type":"STALE"}')
+
+    def fresh(self) -> bytes:
+        return frame("FRESH", b'{"type":"FRESH"}')
+
+
+NOTICES = ClinicNotices()
+
+
+async def stream(edge: Edge, call: Call[StreamQuery]) -> Stream:
+    venue, _ = await edge.engine.read(call.venue_id, LookAtVenue())
+    queue_id = venue.queue(call.given.clinic).id
+    follow = None
+    if call.given.user is not None:
+        key = open_key(queue_id, checked_visitor(call.given.user))
+        follow = Follow(VISITOR_UPDATES, queue_id, open_key=key)
+    since = last_seen(call.request, call.given.last_event_id)
+    if since is not None:
+        try:
+            return await watch(edge, call, call.venue_id, _wish(queue_id, since, follow))
+        except Unresumable:
+            pass
+    return await watch(edge, call, call.venue_id, _wish(queue_id, None, follow))
+
+
+def _wish(queue_id: QueueId, since: EventId | None, follow: Follow | None) -> Wish:
+    resumed = since is not None
+    hello = _encode(Connected("CONNECTED", queue_id, resumed))
+    return Wish(
+        greeting=lambda at: frame("CONNECTED", hello, at=at),
+        notices=NOTICES,
+        form=QueueUpdates(queue_id),
+        since=since,
+        resumes=resumed,
+        follow=follow,
+    )
+
+
+def _update(word: str, standing: Standing, at: bytes = b"") -> bytes:
+    update = VisitorUpdate(
+        type=word,
+        clinic=standing.queue.id,
+        status=status_word(standing.state, near=standing.is_near),
+        number=standing.number,
+        display_number=standing.label,
+        ahead=standing.ahead,
+        position=standing.position,
+        estimated_wait_minutes=standing.wait_minutes,
+        desk=standing.desk,
+    )
+    return frame(word, _encode(update), at=at)
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/api/v1/events/stream",
+        name="clinic-stream",
+        summary="How a clinic's queue and one of its visitors stand, as server-sent events",
+        tag=TAG,
+        handler=stream,
+        query=StreamQuery,
+        venue="clinic",
+        limit=None,
+        refusals=(UnknownVenue, UnknownQueue, InvalidValue),
+        words=WORDS,
+        kind="text/event-stream",
+    ),
+)

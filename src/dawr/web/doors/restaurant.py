@@ -1,0 +1,264 @@
+"""The restaurant's contract under `/api/public` and `/api/admin`. Its words for states appear here only."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from dawr.domain.errors import (
+    InvalidValue,
+    LineEnded,
+    OutsideHours,
+    QueueClosed,
+    QueueFull,
+    QueuePaused,
+    TicketInWrongState,
+    UnknownQueue,
+    UnknownTicket,
+    UnknownVenue,
+    UnknownVisit,
+    VenueInactive,
+)
+from dawr.domain.ticket import State, Ticket, TicketId, VisitId
+from dawr.domain.visit import Link
+from dawr.operations.operation import Operation
+from dawr.operations.snapshots import LookAtLine, LookAtVenue, LookAtVisit
+from dawr.operations.staff import Call as CallOne
+from dawr.operations.staff import Called, CallNext, Finish, Miss
+from dawr.operations.ticket import Place
+from dawr.operations.visitor import Issue, Leave
+from dawr.reliability.idempotency import Reply
+from dawr.web.api.queues import ListQuery, NoInput, cursor_at, place_of_cursor
+from dawr.web.call import Call, Response, answered, rendered
+from dawr.web.doors.restaurant_shapes import (
+    Entry,
+    EntryAnswer,
+    EntryQuery,
+    Joined,
+    JoinedAnswer,
+    JoinInput,
+    ListAnswer,
+    StaffEntry,
+    StaffEntryAnswer,
+    Status,
+    StatusInput,
+)
+from dawr.web.edge import Edge
+from dawr.web.links import NewLink, new_link
+from dawr.web.routes import Route
+
+TAG = "restaurant"
+WORDS = {"visitor": "mobileNumber", "party_size": "partySize"}
+
+STATUS_WORDS: Mapping[State, Status] = {
+    "waiting": "WAITING",
+    "held": "WAITING",
+    "called": "CALLED",
+    "serving": "SEATED",
+    "finished": "SEATED",
+    "missed": "NO_SHOW",
+    "left": "CANCELLED",
+    "expired": "CANCELLED",
+}
+
+
+async def join(edge: Edge, call: Call[JoinInput]) -> Reply:
+    given = call.given
+    link = new_link(edge.ids, call.venue_id)
+    issue = Issue(
+        queue=await _waitlist(edge, call),
+        visitor=given.mobileNumber,
+        ticket_id=TicketId(edge.ids.new(call.venue_id)),
+        visit_id=VisitId(link.visit_id),
+        secret_hash=link.secret_hash,
+        name=given.name,
+        party_size=given.partySize,
+        area=given.seatingType,
+    )
+    return await edge.engine.answer(
+        call.venue_id,
+        issue,
+        rendered(lambda place: JoinedAnswer(success=True, data=_joined(place, link)), status=201),
+        claim=call.claim,
+        origin=call.origin(),
+    )
+
+
+async def queue_status(edge: Edge, call: Call[EntryQuery]) -> Response:
+    """Entry and secret must belong together: one without the other is as if there were no entry."""
+    place = await edge.engine.read(call.venue_id, LookAtVisit(Link.read(call.given.secret)))
+    if place.ticket.ticket_id != call.given.entryId:
+        raise UnknownVisit
+    return answered(EntryAnswer(success=True, data=_entry(place)))
+
+
+async def list_entries(edge: Edge, call: Call[ListQuery]) -> Response:
+    most = call.given.limit
+    view = LookAtLine(await _waitlist(edge, call), place_of_cursor(call.given.cursor), most + 1)
+    tickets = await edge.engine.read(call.venue_id, view)
+    shown = [_staff_entry(ticket) for ticket in tickets[:most]]
+    return answered(ListAnswer(success=True, data=shown, next=cursor_at(tickets, most)))
+
+
+async def call_next(edge: Edge, call: Call[NoInput]) -> Reply:
+    return await edge.engine.answer(
+        call.venue_id,
+        CallNext(queue=await _waitlist(edge, call)),
+        rendered(_called),
+        claim=call.claim,
+        origin=call.origin(),
+    )
+
+
+async def change_status(edge: Edge, call: Call[StatusInput]) -> Reply:
+    ticket_id = TicketId(call.params["entry"])
+    verbs: Mapping[str, Operation[Ticket]] = {
+        "CALLED": CallOne(ticket_id),
+        "SEATED": Finish(ticket_id),
+        "NO_SHOW": Miss(ticket_id),
+        "CANCELLED": Leave(ticket_id),
+    }
+    return await edge.engine.answer(
+        call.venue_id,
+        verbs[call.given.status],
+        rendered(lambda ticket: StaffEntryAnswer(success=True, data=_staff_entry(ticket))),
+        claim=call.claim,
+        origin=call.origin(call.given.reason),
+    )
+
+
+async def _waitlist(edge: Edge, call: Call[object]) -> str:
+    """A restaurant has one list: its venue's first queue."""
+    venue, _ = await edge.engine.read(call.venue_id, LookAtVenue())
+    if not venue.queues:
+        raise UnknownQueue("waitlist")
+    return venue.queues[0].id
+
+
+def _joined(place: Place, link: NewLink) -> Joined:
+    ticket, new = place.ticket, not place.already
+    return Joined(
+        id=ticket.ticket_id,
+        tokenNumber=ticket.number,
+        displayNumber=ticket.label,
+        status=STATUS_WORDS[ticket.state],
+        position=_position(place),
+        estimatedWaitMinutes=place.wait_minutes,
+        partySize=ticket.party_size,
+        seatingType=ticket.area,
+        createdAt=_iso(ticket.issued_at),
+        alreadyInQueue=place.already,
+        secret=link.token if new else None,
+        link=link.path if new else None,
+    )
+
+
+def _entry(place: Place) -> Entry:
+    ticket = place.ticket
+    return Entry(
+        id=ticket.ticket_id,
+        tokenNumber=ticket.number,
+        displayNumber=ticket.label,
+        status=STATUS_WORDS[ticket.state],
+        position=_position(place),
+        estimatedWaitMinutes=place.wait_minutes,
+        partySize=ticket.party_size,
+        seatingType=ticket.area,
+        createdAt=_iso(ticket.issued_at),
+    )
+
+
+def _staff_entry(ticket: Ticket) -> StaffEntry:
+    return StaffEntry(
+        id=ticket.ticket_id,
+        tokenNumber=ticket.number,
+        displayNumber=ticket.label,
+        status=STATUS_WORDS[ticket.state],
+        name=ticket.name,
+        mobileNumber=ticket.visitor,
+        partySize=ticket.party_size,
+        seatingType=ticket.area,
+        createdAt=_iso(ticket.issued_at),
+        calledAt=None if ticket.called_at is None else _iso(ticket.called_at),
+    )
+
+
+def _called(called: Called) -> StaffEntryAnswer:
+    return StaffEntryAnswer(success=True, data=None if called.ticket is None else _staff_entry(called.ticket))
+
+
+def _position(place: Place) -> int:
+    return place.ahead + 1 if place.ticket.state == "waiting" else 0
+
+
+def _iso(at: int) -> str:
+    return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+ROUTES = (
+    Route(
+        method="POST",
+        path="/api/public/{venue}/queue",
+        name="restaurant/join",
+        summary="Join the waitlist",
+        tag=TAG,
+        handler=join,
+        body=JoinInput,
+        answer=JoinedAnswer,
+        status=201,
+        venue="venue",
+        limit="join",
+        refusals=(UnknownVenue, UnknownQueue, VenueInactive, QueueClosed, OutsideHours, QueueFull, InvalidValue),
+        key_field="idempotencyKey",
+        words=WORDS,
+    ),
+    Route(
+        method="GET",
+        path="/api/public/{venue}/queue-status",
+        name="restaurant/queue-status",
+        summary="How a party stands, for whoever holds its secret",
+        tag=TAG,
+        handler=queue_status,
+        query=EntryQuery,
+        answer=EntryAnswer,
+        venue="venue",
+        refusals=(UnknownVenue, UnknownVisit),
+    ),
+    Route(
+        method="GET",
+        path="/api/admin/{venue}/queue",
+        name="restaurant/list",
+        summary="Who is on the list",
+        tag=TAG,
+        handler=list_entries,
+        query=ListQuery,
+        answer=ListAnswer,
+        who="viewer",
+        venue="venue",
+        refusals=(UnknownVenue, UnknownQueue),
+    ),
+    Route(
+        method="POST",
+        path="/api/admin/{venue}/queue/call-next",
+        name="restaurant/call-next",
+        summary="Call the next party",
+        tag=TAG,
+        handler=call_next,
+        body=NoInput,
+        answer=StaffEntryAnswer,
+        who="staff",
+        venue="venue",
+        refusals=(UnknownVenue, UnknownQueue, QueuePaused),
+    ),
+    Route(
+        method="POST",
+        path="/api/admin/{venue}/queue/{entry}",
+        name="restaurant/change-status",
+        summary="Call, seat, miss or cancel a party",
+        tag=TAG,
+        handler=change_status,
+        body=StatusInput,
+        answer=StaffEntryAnswer,
+        who="staff",
+        venue="venue",
+        refusals=(UnknownVenue, UnknownTicket, TicketInWrongState, LineEnded, QueuePaused),
+    ),
+)

@@ -1,0 +1,31 @@
+"""The running parts that handlers reach for."""
+
+import msgspec
+
+from dawr.accounts import Accounts
+from dawr.engine import Engine
+from dawr.live.hub import Hub
+from dawr.ports import Clock, Ids
+from dawr.settings import Settings
+from dawr.web.auth import Auth
+from dawr.web.client_address import Clients
+from dawr.web.limits import Limits
+
+MS_PER_HOUR = 60 * 60 * 1000
+
+
+class Edge(msgspec.Struct, frozen=True):
+    engine: Engine
+    ids: Ids
+    clock: Clock
+    accounts: Accounts
+    hub: Hub
+    auth: Auth
+    limits: Limits
+    clients: Clients
+    settings: Settings
+
+    @property
+    def keep_ms(self) -> int:
+        """How long the answer to a request with a key is kept."""
+        return self.settings.answers_kept_hours * MS_PER_HOUR

@@ -1,0 +1,137 @@
+"""From a route to an answer: who asks, how often, where, with what; then its handler."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from dawr.domain.errors import UnknownTicket, UnknownVenue, UnknownVisit
+from dawr.domain.venue import VenueId
+from dawr.operations.snapshots import LookAtAnswer
+from dawr.reliability.fingerprint import fingerprint
+from dawr.reliability.idempotency import AnswerKey, Claim, Reply
+from dawr.reliability.rate_limit import Verdict, headers
+from dawr.web.auth import must_be_allowed, must_be_known
+from dawr.web.call import Call, Header, Request, Response
+from dawr.web.caller import ANYBODY, Caller
+from dawr.web.edge import Edge
+from dawr.web.event_stream import Stream
+from dawr.web.http import checked_key, idempotency_key, read_json, read_query
+from dawr.web.limits import TooMany
+from dawr.web.problems import BadRequest
+from dawr.web.routes import Route
+
+REPLAYED: Header = (b"idempotency-replayed", b"true")
+LONGEST_PARAMETER = 200
+
+
+class Endpoint:
+    def __init__(self, route: Route, edge: Edge) -> None:
+        self.route = route
+        self._edge = edge
+        self._decoder: msgspec.json.Decoder[Any] | None = None
+        if route.body is not None and route.kind == "application/json":
+            self._decoder = msgspec.json.Decoder(route.body)
+
+    async def answer(self, request: Request) -> Response | Stream:
+        route, edge = self.route, self._edge
+        caller = ANYBODY
+        if b"authorization" in request.headers or b"cookie" in request.headers:
+            caller = await edge.auth.caller(request)
+        verdict = None
+        if route.limit is not None:
+            verdict = await edge.limits.charge(route.limit, caller, request)
+        call = await self._call(request, caller)
+        if verdict is not None and not verdict.allowed:
+            return await self._replay_or_refuse(call, verdict)
+        outcome = await route.handler(edge, call)
+        if isinstance(outcome, Reply):
+            return await self._respond(outcome, call, verdict)
+        if verdict is not None and isinstance(outcome, Response):
+            return msgspec.structs.replace(outcome, headers=(*outcome.headers, *headers(verdict)))
+        return outcome
+
+    async def _call(self, request: Request, caller: Caller) -> Call[Any]:
+        """Whether the caller may is judged before what they sent is read."""
+        route = self.route
+        if route.who != "anyone":
+            must_be_known(caller)
+        venue_id, venue, code = await self._place(request.params)
+        if route.needed_role is not None:
+            must_be_allowed(caller, route.needed_role, venue_id, self._as_asked_for(request, venue), by=route.venue)
+        given = None
+        if self._decoder is not None:
+            given = await read_json(request, self._decoder)
+        elif route.query is not None:
+            given = read_query(request, route.query)
+        return Call(request, given, caller, venue_id, venue, code, self._claim(request, caller, venue_id, given))
+
+    async def _place(self, params: Mapping[str, str]) -> tuple[VenueId, str, str]:
+        """The venue, its slug, and the thing's own code in it: `clinic:lab` is queue `lab` of venue `clinic`."""
+        place, engine = self.route.venue, self._edge.engine
+        if place is None:
+            return VenueId(""), "", ""
+        if place == "clinic":
+            slug = self._edge.settings.clinic_venue
+            return await engine.find_venue(slug), slug, ""
+        asked_for = params[place]
+        if len(asked_for) > LONGEST_PARAMETER:
+            raise BadRequest(404, "no-such-path", "There is nothing at this address.")
+        if place in {"ticket", "visit"}:
+            return await self._place_by_id(asked_for)
+        name, _, code = asked_for.partition(":")
+        venue_id = await engine.find_venue(name)
+        return venue_id, await engine.slug_of(venue_id), code
+
+    def _as_asked_for(self, request: Request, slug: str) -> str:
+        """A venue is refused by the name it was asked for by: its id tells a stranger no slug."""
+        asked_for = request.params.get(self.route.venue or "")
+        return slug if asked_for is None else asked_for.partition(":")[0]
+
+    async def _place_by_id(self, asked_for: str) -> tuple[VenueId, str, str]:
+        """An id begins with its venue's. One of no venue is an id of nothing."""
+        venue_id = VenueId(asked_for.partition("-")[0])
+        try:
+            return venue_id, await self._edge.engine.slug_of(venue_id), asked_for
+        except UnknownVenue:
+            raise (UnknownTicket if self.route.venue == "ticket" else UnknownVisit) from None
+
+    def _claim(self, request: Request, caller: Caller, venue_id: VenueId, given: object) -> Claim | None:
+        route = self.route
+        if not route.takes_key:
+            return None
+        key = idempotency_key(request)
+        parts = given
+        if route.key_field is not None:
+            also: str | None = getattr(given, route.key_field)
+            parts = msgspec.structs.replace(given, **{route.key_field: None})  # type: ignore[type-var]
+            if also is not None:
+                key = _one_key(key, checked_key(also))
+        if key is None:
+            return None
+        asked = fingerprint(dict(request.params), parts)
+        return Claim(AnswerKey(f"{venue_id}:{route.name}", caller.principal, key), asked, self._edge.keep_ms)
+
+    async def _replay_or_refuse(self, call: Call[Any], verdict: Verdict) -> Response:
+        """Whoever retries what was done already is no burden, and is not turned away."""
+        if call.claim is not None:
+            stored = await self._edge.engine.read(call.venue_id, LookAtAnswer(call.claim))
+            if stored is not None:
+                return Response(stored.status, stored.body, (REPLAYED,))
+        raise TooMany(verdict)
+
+    async def _respond(self, reply: Reply, call: Call[Any], verdict: Verdict | None) -> Response:
+        extra: tuple[Header, ...] = ()
+        if reply.replayed:
+            extra = (REPLAYED,)
+            if verdict is not None and self.route.limit is not None:
+                await self._edge.limits.give_back(self.route.limit, call.caller, call.request)
+        elif verdict is not None:
+            extra = tuple(headers(verdict))
+        return Response(reply.status, reply.body, extra)
+
+
+def _one_key(header: str | None, field: str) -> str:
+    if header is not None and header != field:
+        raise BadRequest(400, "invalid-idempotency-key", "The header and the body give different idempotency keys.")
+    return field

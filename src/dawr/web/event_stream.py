@@ -1,0 +1,64 @@
+"""Server-sent events over raw ASGI: one sender per stream, which waits for nobody but its own reader."""
+
+import asyncio
+from collections.abc import Callable
+
+from starlette.types import Receive, Scope, Send
+
+from dawr.live.watcher import Watcher
+
+Header = tuple[bytes, bytes]
+
+HEADERS: tuple[Header, ...] = (
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-store"),
+    (b"x-accel-buffering", b"no"),
+)
+
+
+class Stream:
+    """An answer that goes on until the watcher ends or the reader goes away."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        self._watcher = watcher
+
+    def give_up(self) -> None:
+        """Nobody will send it."""
+        self._watcher.break_off()
+
+    async def send_to(self, scope: Scope, receive: Receive, send: Send, headers: tuple[Header, ...] = ()) -> int:
+        watcher, loop = self._watcher, asyncio.get_running_loop()
+        watcher.cut = _cutter(scope)
+        gone = loop.create_task(_until_gone(receive, watcher))
+        try:
+            await send({"type": "http.response.start", "status": 200, "headers": [*HEADERS, *headers]})
+            if scope["method"] == "HEAD":
+                watcher.break_off()
+            while (body := await watcher.take()) is not None:
+                watcher.sending_since = loop.time()
+                await send({"type": "http.response.body", "body": body, "more_body": True})
+                watcher.sending_since = None
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        finally:
+            watcher.break_off()
+            gone.cancel()
+        return 200
+
+
+def _cutter(scope: Scope) -> Callable[[], None]:
+    """How to break a connection off when its reader has stopped reading: by the server, or by ending its task."""
+    abort: Callable[[], None] | None = (scope.get("extensions") or {}).get("dawr.abort")
+    if abort is not None:
+        return abort
+    task = asyncio.current_task()
+    return (lambda: None) if task is None else lambda: _cancel(task)
+
+
+def _cancel(task: "asyncio.Task[object]") -> None:
+    task.cancel()
+
+
+async def _until_gone(receive: Receive, watcher: Watcher) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    watcher.break_off()

@@ -1,0 +1,23 @@
+"""A visitor's secret link: made here, told once, kept as a hash."""
+
+import msgspec
+
+from dawr.domain.secret import hash_of
+from dawr.domain.venue import VenueId
+from dawr.ports import Ids
+
+
+class NewLink(msgspec.Struct, frozen=True):
+    visit_id: str
+    secret_hash: str
+    token: str
+    """Visit and secret, as the API takes them."""
+
+    @property
+    def path(self) -> str:
+        return f"/t/{self.token}"
+
+
+def new_link(ids: Ids, venue_id: VenueId) -> NewLink:
+    visit_id, secret = ids.new(venue_id), ids.token()
+    return NewLink(visit_id, hash_of(secret), f"{visit_id}.{secret}")

@@ -1,0 +1,186 @@
+"""The OpenAPI 3.1 document, made from the same table that serves."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from dawr import __version__
+from dawr.web.problems import STATUS_OF, code_of
+from dawr.web.routes import Route
+
+SCHEMAS = "#/components/schemas/{name}"
+PARAMETER = re.compile(r"{(\w+)}")
+
+EXPLAINED = {
+    "venue": "The venue's slug.",
+    "queue": "`venue:code`, such as `clinic:lab`.",
+    "desk": "`venue:code`, such as `clinic:room-101`.",
+    "ticket": "The ticket's id.",
+    "visit": "What stands behind `/t/` in the visitor's link: visit and secret.",
+    "username": "The staff member's name.",
+    "token": "The token's id.",
+    "entry": "The entry's id.",
+    "file": "The file's name.",
+}
+
+Json = dict[str, Any]
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """RFC 9457. Facts of the refusal come along as further members."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+    retryable: bool
+    correlation_id: str
+
+
+def document(routes: Iterable[Route]) -> Json:
+    """Everything that can be asked for, and every answer to it."""
+    described = [route for route in routes if route.kind == "application/json"]
+    types = [kind for route in described for kind in (route.body, route.answer) if kind is not None]
+    _, components = msgspec.json.schema_components([*types, Problem], ref_template=SCHEMAS)
+    components["Problem"]["additionalProperties"] = True
+    paths: dict[str, Json] = {}
+    for route in described:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Dawr",
+            "version": __version__,
+            "summary": "A queue for places where people wait. Every number once.",
+            "license": {"name": "MIT", "identifier": "MIT"},
+        },
+        "paths": paths,
+        "components": {"schemas": components, "securitySchemes": SECURITY_SCHEMES},
+    }
+
+
+SECURITY_SCHEMES = {
+    "bearer": {"type": "http", "scheme": "bearer", "description": "A session or a token."},
+    "cookie": {"type": "apiKey", "in": "cookie", "name": "__Host-dawr", "description": "A browser's session."},
+}
+
+
+def _operation(route: Route) -> Json:
+    operation: Json = {
+        "operationId": route.name.replace("/", "-"),
+        "summary": route.summary,
+        "tags": [route.tag],
+        "parameters": [*_path_parameters(route), *_query_parameters(route), *_headers(route)],
+        "responses": {str(status): answer for status, answer in sorted(_responses(route).items())},
+        "x-who": route.who,
+    }
+    if route.body is not None:
+        needed = bool(_schema(route.body).get("required"))
+        operation["requestBody"] = {"required": needed, "content": _content(route.body)}
+    if route.who != "anyone":
+        operation["security"] = [{"bearer": []}, {"cookie": []}]
+    return operation
+
+
+def _path_parameters(route: Route) -> list[Json]:
+    return [
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "description": EXPLAINED[name],
+            "schema": {"type": "string", "minLength": 1},
+        }
+        for name in PARAMETER.findall(route.path)
+    ]
+
+
+def _query_parameters(route: Route) -> list[Json]:
+    if route.query is None:
+        return []
+    schema = _schema(route.query)
+    return [
+        {
+            "name": name,
+            "in": "query",
+            "required": name in schema.get("required", ()),
+            "description": rule.get("description", ""),
+            "schema": rule,
+        }
+        for name, rule in schema["properties"].items()
+    ]
+
+
+def _headers(route: Route) -> list[Json]:
+    if not route.takes_key:
+        return []
+    rule = {"type": "string", "pattern": '^("[!#-~]{1,255}"|[!#-~]{1,255})$'}
+    sentence = "A retry under the same key gets the same answer, and has no second effect."
+    return [{"name": "Idempotency-Key", "in": "header", "required": False, "description": sentence, "schema": rule}]
+
+
+def _responses(route: Route) -> dict[int, Json]:
+    success: Json = {"description": route.summary}
+    if route.answer is not None:
+        success["content"] = _content(route.answer)
+    answers = {route.status: success}
+    if route.also_status is not None:
+        answers[route.also_status] = success
+    for status, codes in codes_of(route).items():
+        answers[status] = {
+            "description": ", ".join(f"`{code}`" for code in sorted(codes)),
+            "content": {"application/problem+json": {"schema": {"$ref": SCHEMAS.format(name="Problem")}}},
+        }
+    return answers
+
+
+def codes_of(route: Route) -> Mapping[int, set[str]]:
+    """What may go wrong, by status: what the rules may say, and what may happen to any request of this kind."""
+    codes: dict[int, set[str]] = {503: {"busy", "stopping", "store-away", "clock-untrusted"}}
+    codes[401] = {"credentials-invalid"}
+    for refusal in route.refusals:
+        status = next(STATUS_OF[kind] for kind in refusal.__mro__ if kind in STATUS_OF)
+        codes.setdefault(status, set()).add(code_of(refusal))
+    if route.who != "anyone":
+        codes[401].add("not-signed-in")
+        codes.setdefault(403, set()).add("role-too-low")
+    if route.is_write:
+        codes[503].add("outcome-unknown")
+        codes.setdefault(403, set()).add("cross-site")
+        codes.setdefault(408, set()).add("request-timeout")
+    if route.body is not None:
+        codes.setdefault(400, set()).update({"malformed-json", "disconnected"})
+        codes.setdefault(413, set()).add("body-too-large")
+        codes.setdefault(415, set()).add("not-json")
+        codes.setdefault(422, set()).update({"invalid-body", "invalid-value", "unstorable"})
+    if route.takes_key:
+        codes.setdefault(400, set()).add("invalid-idempotency-key")
+        codes.setdefault(422, set()).add("idempotency-key-reused")
+    if route.query is not None:
+        codes.setdefault(422, set()).add("invalid-query")
+    if route.limit is not None:
+        codes.setdefault(429, set()).add("quota-exceeded")
+    if PARAMETER.search(route.path):
+        codes.setdefault(404, set()).add("no-such-path")
+    for status, code in route.other_codes:
+        codes.setdefault(status, set()).add(code)
+    return codes
+
+
+def _content(kind: Any) -> Json:  # noqa: ANN401 - any type that msgspec knows
+    return {"application/json": {"schema": _reference(kind)}}
+
+
+def _reference(kind: Any) -> Json:  # noqa: ANN401
+    (schema,), _ = msgspec.json.schema_components([kind], ref_template=SCHEMAS)
+    return schema
+
+
+def _schema(kind: Any) -> Json:  # noqa: ANN401
+    """The rules of a type, in place: of a query, or to see what is required."""
+    (schema,), components = msgspec.json.schema_components([kind], ref_template="{name}")
+    rules: Json = components.get(schema.get("$ref", ""), schema)
+    return rules

@@ -1,0 +1,85 @@
+"""The API's documentation: the OpenAPI document, and a page made from it that needs nothing from elsewhere."""
+
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from dawr.web.call import Call, Response
+from dawr.web.edge import Edge
+from dawr.web.openapi import document
+from dawr.web.pages.rendering import page
+from dawr.web.routes import Route
+
+Json = dict[str, Any]
+
+
+async def openapi(_: Edge, __: Call[None]) -> Response:
+    return Response(200, _document()[1])
+
+
+async def docs(_: Edge, __: Call[None]) -> Response:
+    return _page()
+
+
+@cache
+def _document() -> tuple[Json, bytes]:
+    from dawr.web.table import ROUTES as TABLE  # noqa: PLC0415 - this page is itself a row of the table
+
+    described = document(TABLE)
+    return described, msgspec.json.encode(described)
+
+
+@cache
+def _page() -> Response:
+    described, _ = _document()
+    tags: dict[str, list[Json]] = {}
+    for path, methods in described["paths"].items():
+        for method, operation in methods.items():
+            entry = {**operation, "method": method.upper(), "path": path}
+            tags.setdefault(operation["tags"][0], []).append(entry)
+    schemas = {name: _fields(schema) for name, schema in sorted(described["components"]["schemas"].items())}
+    return page("docs.html", info=described["info"], tags=tags, schemas=schemas, kind=_kind)
+
+
+def _fields(schema: Json) -> list[Json]:
+    needed = schema.get("required", ())
+    return [
+        {"name": name, "kind": _kind(rule), "needed": name in needed, "about": rule.get("description", "")}
+        for name, rule in schema.get("properties", {}).items()
+    ]
+
+
+def _kind(rule: Json) -> str:
+    """A schema in a few words."""
+    if "$ref" in rule:
+        return str(rule["$ref"]).rpartition("/")[2]
+    if "anyOf" in rule:
+        return " or ".join(_kind(part) for part in rule["anyOf"])
+    if "enum" in rule:
+        return " | ".join(str(value) for value in rule["enum"])
+    if rule.get("type") == "array":
+        return f"list of {_kind(rule.get('items', {}))}"
+    return str(rule.get("type", "anything"))
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/openapi.json",
+        name="openapi",
+        summary="This document",
+        tag="documentation",
+        handler=openapi,
+        answer=dict[str, Any],
+    ),
+    Route(
+        method="GET",
+        path="/docs",
+        name="docs",
+        summary="The API's documentation",
+        tag="documentation",
+        handler=docs,
+        kind="text/html",
+    ),
+)

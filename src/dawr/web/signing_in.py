@@ -1,0 +1,27 @@
+"""Signing in, whichever door it comes through: throttled, and the same answer for every kind of wrong."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from dawr.domain.account import SignedIn
+from dawr.web.call import Call
+from dawr.web.edge import Edge
+from dawr.web.problems import BadRequest
+
+
+class SignInInput(msgspec.Struct, forbid_unknown_fields=True):
+    username: Annotated[str, Meta(max_length=64)]
+    password: Annotated[str, Meta(max_length=128)]
+
+
+async def sign_in(edge: Edge, call: Call[SignInInput]) -> tuple[str, SignedIn]:
+    """A new session and whose it is. A try is charged before it is judged; a right one is given back."""
+    username = call.given.username
+    await edge.limits.try_login(username, call.request)
+    signed_in = await edge.accounts.sign_in(username, call.given.password)
+    if signed_in is None:
+        raise BadRequest(401, "wrong-credentials", "The name or the password is not right.")
+    await edge.limits.login_succeeded(username, call.request)
+    return signed_in

@@ -1,0 +1,26 @@
+"""Every route there is, in one table."""
+
+from dawr.web import health
+from dawr.web.api import audit, events, queues, sessions, staff, tickets, tokens, venues, visits
+from dawr.web.doors import clinic, clinic_stream, restaurant
+from dawr.web.pages import assets, docs, first_run
+from dawr.web.routes import Route
+
+ROUTES: tuple[Route, ...] = (
+    *health.ROUTES,
+    *queues.ROUTES,
+    *tickets.ROUTES,
+    *visits.ROUTES,
+    *venues.ROUTES,
+    *events.ROUTES,
+    *audit.ROUTES,
+    *sessions.ROUTES,
+    *staff.ROUTES,
+    *tokens.ROUTES,
+    *clinic.ROUTES,
+    *clinic_stream.ROUTES,
+    *restaurant.ROUTES,
+    *docs.ROUTES,
+    *first_run.ROUTES,
+    *assets.ROUTES,
+)

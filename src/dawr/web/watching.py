@@ -1,0 +1,37 @@
+"""From a wish to a stream: where it was left, and what is said when there can be none."""
+
+from typing import Any
+
+from dawr.domain.venue import VenueId
+from dawr.engine import Stopping
+from dawr.live.frames import EventId, event_id
+from dawr.live.hub import HubClosed, TooManyStreams
+from dawr.live.joining import Wish
+from dawr.web.call import Call, Request
+from dawr.web.client_address import limit_key
+from dawr.web.edge import Edge
+from dawr.web.event_stream import Stream
+from dawr.web.problems import BadRequest
+
+NOT_OURS = EventId(-1, -1)
+
+
+def last_seen(request: Request, given: str | None) -> EventId | None:
+    """Where the client stopped: the header if there is one, for a browser keeps that up to date, else the query.
+
+    Something that is no id of ours is one that nobody can resume from.
+    """
+    header = request.headers.get(b"last-event-id")
+    text = given if header is None else header.decode("latin-1")
+    return None if text is None else event_id(text) or NOT_OURS
+
+
+async def watch(edge: Edge, call: Call[Any], venue_id: VenueId, wish: Wish) -> Stream:
+    address = limit_key(edge.clients.client_of(call.request.scope))
+    try:
+        return Stream(await edge.hub.join(venue_id, wish, address=address))
+    except HubClosed:
+        raise Stopping from None
+    except TooManyStreams:
+        sentence = "This address has as many streams open as one may have: close some."
+        raise BadRequest(429, "too-many-streams", sentence, (b"retry-after", b"10")) from None

@@ -1,0 +1,204 @@
+"""Adding staff and disabling them, as the edge and the tools ask for it."""
+
+import asyncio
+
+import pytest
+
+from dawr.accounts import Accounts
+from dawr.domain.account import Account, AccountId
+from dawr.domain.errors import (
+    InvalidValue,
+    LastOwner,
+    RoleTooLow,
+    UnknownStaff,
+    UsernameTaken,
+)
+from dawr.domain.staff import Role
+from dawr.domain.venue import Venue, VenueId
+from dawr.engine import Engine
+from dawr.operations.people import LookAtStaff
+from dawr.passwords import Passwords
+from dawr.ports import Store
+from dawr.reliability.idempotency import Reply
+from tests.accounts.doing import BY_AMNA, BY_TOOL, PASSWORD, add, rendered, signed_in
+from tests.builders import a_claim, a_venue
+from tests.stores.doing import found, kinds_of
+
+
+async def test_a_retried_addition_makes_one_account_and_gets_the_same_answer(
+    accounts: Accounts, engine: Engine, venue: Venue
+) -> None:
+    replies = [
+        await accounts.add_staff(
+            venue.id,
+            "basma",
+            "staff",
+            PASSWORD,
+            by="manager",
+            known_to={venue.id: "manager"},
+            render=rendered,
+            claim=a_claim(),
+            origin=BY_AMNA,
+        )
+        for _ in range(3)
+    ]
+
+    assert {reply.body for reply in replies} == {b"basma"}
+    assert [reply.replayed for reply in replies] == [False, True, True]
+    assert await kinds_of(engine, venue) == ["staff.added"]
+
+
+async def test_nobody_adds_somebody_above_their_own_role_and_no_account_is_made(
+    accounts: Accounts, store: Store, venue: Venue
+) -> None:
+    with pytest.raises(RoleTooLow):
+        await accounts.add_staff(
+            venue.id, "basma", "owner", PASSWORD, by="manager", known_to={}, render=rendered, origin=BY_AMNA
+        )
+
+    assert await store.accounts.find("basma") is None
+
+
+async def test_a_new_account_needs_a_password_that_is_good_enough(accounts: Accounts, venue: Venue) -> None:
+    for password in (None, "short", "password123", "basma"):
+        with pytest.raises(InvalidValue):
+            await accounts.add_staff(
+                venue.id, "basma", "staff", password, by=None, known_to={}, render=rendered, origin=BY_TOOL
+            )
+
+
+async def test_a_name_that_is_taken_elsewhere_is_taken_here_unless_one_manages_them_there(
+    accounts: Accounts, store: Store, venue: Venue
+) -> None:
+    second = await found(store, a_venue())
+    await add(accounts, second, "basma", "staff")
+
+    async def add_here(known_to: dict[VenueId, Role]) -> Reply:
+        return await accounts.add_staff(
+            venue.id, "basma", "staff", None, by="owner", known_to=known_to, render=rendered, origin=BY_AMNA
+        )
+
+    strangers: list[dict[VenueId, Role]] = [{}, {venue.id: "owner"}, {venue.id: "owner", second.id: "staff"}]
+    for known_to in strangers:
+        with pytest.raises(UsernameTaken):
+            await add_here(known_to)
+
+    assert (await add_here({venue.id: "owner", second.id: "manager"})).body == b"basma"
+
+
+async def test_an_account_keeps_its_password_when_it_is_added_elsewhere(
+    accounts: Accounts, store: Store, venue: Venue
+) -> None:
+    await add(accounts, venue)
+    second = await found(store, a_venue())
+
+    await accounts.add_staff(
+        second.id, "amna", "viewer", "another password", by=None, known_to={}, render=rendered, origin=BY_TOOL
+    )
+
+    assert await accounts.sign_in("amna", "another password") is None
+    assert await accounts.sign_in("amna", PASSWORD) is not None
+
+
+async def test_an_addition_that_was_cut_short_can_be_made_again_with_its_password(
+    accounts: Accounts, store: Store, passwords: Passwords, venue: Venue
+) -> None:
+    """The account was made, and then the power went out."""
+    await store.accounts.add(Account(AccountId("left behind"), "basma", await passwords.hash(PASSWORD), 0))
+
+    async def again(password: str) -> Reply:
+        return await accounts.add_staff(
+            venue.id,
+            "basma",
+            "staff",
+            password,
+            by="owner",
+            known_to={venue.id: "owner"},
+            render=rendered,
+            origin=BY_AMNA,
+        )
+
+    with pytest.raises(UsernameTaken):
+        await again("a wrong password")
+    assert (await again(PASSWORD)).body == b"basma"
+
+
+async def test_many_who_add_one_name_at_once_make_one_account(
+    accounts: Accounts, engine: Engine, store: Store, venue: Venue
+) -> None:
+    outcomes = await asyncio.gather(
+        *(add(accounts, venue, "basma", "staff") for _ in range(12)), return_exceptions=True
+    )
+
+    assert [outcome for outcome in outcomes if outcome is None] == [None]
+    assert await kinds_of(engine, venue) == ["staff.added"]
+
+
+async def test_whoever_is_disabled_at_a_venue_is_signed_out_at_once(
+    accounts: Accounts, engine: Engine, store: Store, venue: Venue
+) -> None:
+    second = await found(store, a_venue())
+    await add(accounts, venue)
+    for place in (venue, second):
+        await add(accounts, place, "basma", "staff")
+    session = await signed_in(accounts, "basma")
+
+    reply = await accounts.disable_at(venue.id, "Basma", by="manager", render=rendered, origin=BY_AMNA)
+
+    assert reply.body == b"basma"
+    assert await accounts.who(session) is None
+    again = await accounts.who(await signed_in(accounts, "basma"))
+    assert again is not None
+    assert (again.role_at(venue.id), again.role_at(second.id)) == (None, "staff")
+
+
+async def test_a_refused_disabling_signs_nobody_out(accounts: Accounts, venue: Venue) -> None:
+    await add(accounts, venue)
+    session = await signed_in(accounts)
+
+    with pytest.raises(RoleTooLow):
+        await accounts.disable_at(venue.id, "amna", by="manager", render=rendered, origin=BY_AMNA)
+    with pytest.raises(LastOwner):
+        await accounts.disable_at(venue.id, "amna", by="owner", render=rendered, origin=BY_AMNA)
+
+    assert await accounts.who(session) is not None
+
+
+async def test_a_whole_account_is_disabled_and_enabled_at_every_venue(
+    accounts: Accounts, engine: Engine, store: Store, venue: Venue
+) -> None:
+    second = await found(store, a_venue())
+    for place in (venue, second):
+        await add(accounts, place, "basma", "staff")
+    session = await signed_in(accounts, "basma")
+
+    await accounts.disable("basma", origin=BY_TOOL)
+    out = await accounts.who(session), await accounts.sign_in("basma", PASSWORD)
+    await accounts.enable("BASMA", origin=BY_TOOL)
+
+    assert out == (None, None)
+    assert await accounts.who(session) is None
+    assert await accounts.sign_in("basma", PASSWORD) is not None
+    for place in (venue, second):
+        assert await kinds_of(engine, place) == ["staff.added", "staff.disabled", "staff.enabled"]
+
+
+async def test_an_account_that_is_the_last_owner_anywhere_stays_everywhere(
+    accounts: Accounts, engine: Engine, store: Store, venue: Venue
+) -> None:
+    second = await found(store, a_venue())
+    await add(accounts, venue, "amna", "staff")
+    await add(accounts, second, "amna", "owner")
+    session = await signed_in(accounts)
+
+    with pytest.raises(LastOwner):
+        await accounts.disable("amna", origin=BY_TOOL)
+
+    assert [member.is_active for member in await engine.read(venue.id, LookAtStaff())] == [True]
+    assert await accounts.who(session) is not None
+
+
+@pytest.mark.parametrize("verb", ["disable", "enable"])
+async def test_an_account_that_there_is_not_is_unknown(accounts: Accounts, verb: str) -> None:
+    with pytest.raises(UnknownStaff):
+        await getattr(accounts, verb)("nobody", origin=BY_TOOL)

@@ -1,0 +1,231 @@
+"""POST /api/v1/queue/done, when an examination is over (MISSION A4)."""
+
+import pytest
+
+from dawr.domain.staff import Role
+from dawr.operations.staff import Hold, Miss, Start
+from tests.builders import call_next, issue
+from tests.doors.here import Here
+from tests.doors.restaurant import Restaurant
+from tests.doors.roles import CLINIC
+from tests.doors.trail import trail
+from tests.running import Client, DawrServer, at_once, must_be_problem
+
+CALL = "/api/v1/queue/call"
+DONE = "/api/v1/queue/done"
+
+
+def test_a_called_visitor_is_finished_by_anybody_who_names_them(client: Client, queue: str, staff: str) -> None:
+    client.enter(queue, "Amna")
+    client.post(CALL, {"clinic": queue}, bearer=staff)
+
+    answer = client.post(DONE, {"clinic": queue, "user": "Amna"})
+
+    assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
+    assert answer.json == {
+        "success": True,
+        "clinic": queue,
+        "user": "Amna",
+        "number": 1,
+        "status": "DONE",
+        "wait_time_minutes": 0.0,
+        "service_time_minutes": 0.0,
+        "next_clinic": None,
+    }
+    assert client.status(queue).json["length"] == 0
+
+
+def test_the_pin_of_a_clinic_that_needs_none_is_not_minded(client: Client, queue: str, staff: str) -> None:
+    client.enter(queue, "Amna")
+    client.post(CALL, {"clinic": queue}, bearer=staff)
+
+    assert client.post(DONE, {"clinic": queue, "user": "Amna", "pin": "42"}).json["status"] == "DONE"
+
+
+def test_the_clinic_and_the_user_are_found_however_they_are_written(client: Client, queue: str, staff: str) -> None:
+    client.enter(queue, "Zoe\u0308")
+    client.post(CALL, {"clinic": queue}, bearer=staff)
+
+    done = client.post(DONE, {"clinic": queue.upper(), "user": " Zo\u00eb "}).json
+
+    assert (done["clinic"], done["user"], done["status"]) == (queue, "Zo\u00eb", "DONE")
+
+
+def test_a_visitor_who_waits_is_not_finished_by_just_anybody(client: Client, queue: str) -> None:
+    client.enter(queue, "Amna")
+
+    refused = client.post(DONE, {"clinic": queue, "user": "Amna"})
+
+    must_be_problem(refused, 409, "ticket-in-wrong-state")
+    assert (refused.json["state"], refused.json["verb"]) == ("waiting", "finish")
+    assert client.status(queue).json["waiting"] == 1
+
+
+def test_a_viewer_is_just_anybody(client: Client, queue: str, bearers: dict[Role, str]) -> None:
+    client.enter(queue, "Amna")
+
+    refused = client.post(DONE, {"clinic": queue, "user": "Amna"}, bearer=bearers["viewer"])
+
+    must_be_problem(refused, 409, "ticket-in-wrong-state")
+
+
+def test_staff_of_another_venue_are_just_anybody(client: Client, queue: str, restaurant: Restaurant) -> None:
+    client.enter(queue, "Amna")
+
+    refused = client.post(DONE, {"clinic": queue, "user": "Amna"}, bearer=restaurant.bearers["owner"])
+
+    must_be_problem(refused, 409, "ticket-in-wrong-state")
+
+
+@pytest.mark.parametrize("role", ["staff", "manager", "owner"])
+def test_staff_finish_whoever_waits_in_one_step_that_is_called_started_and_finished(
+    client: Client, queue: str, bearers: dict[Role, str], role: Role
+) -> None:
+    for user in ("Amna", "Basma"):
+        client.enter(queue, user)
+
+    done = client.post(DONE, {"clinic": queue, "user": "Basma"}, bearer=bearers[role], X_Correlation_Id=f"done-{queue}")
+
+    assert (done.json["number"], done.json["status"]) == (2, "DONE")
+    events = trail(client, CLINIC, queue, bearers["manager"])[2:]
+    assert [event["kind"] for event in events] == ["ticket.called", "ticket.started", "ticket.finished"]
+    assert {event["correlation_id"] for event in events} == {f"done-{queue}"}
+    assert len({(event["ticket"], event["actor"], event["at"]) for event in events}) == 1
+    assert [event["version"] - events[0]["version"] for event in events] == [0, 1, 2]
+    assert events[0]["facts"]["out_of_order"] is True
+    seen = client.status(queue).json
+    assert (seen["next"], seen["waiting"], seen["length"], seen["current"]) == (1, 1, 1, 2)
+
+
+def test_staff_who_finish_the_first_of_the_line_pass_nobody_over(
+    client: Client, queue: str, bearers: dict[Role, str]
+) -> None:
+    for user in ("Amna", "Basma"):
+        client.enter(queue, user)
+
+    client.post(DONE, {"clinic": queue, "user": "Amna"}, bearer=bearers["staff"])
+
+    called = trail(client, CLINIC, queue, bearers["manager"])[2]
+    assert called["kind"] == "ticket.called"
+    assert "out_of_order" not in called["facts"]
+
+
+def test_many_who_say_done_at_once_finish_one_visitor_once(
+    clinic: DawrServer, client: Client, queue: str, bearers: dict[Role, str]
+) -> None:
+    client.enter(queue, "Amna")
+    client.post(CALL, {"clinic": queue}, bearer=bearers["staff"])
+
+    def done(_: int) -> int:
+        with Client(clinic.url) as anybody:
+            return anybody.post(DONE, {"clinic": queue, "user": "Amna"}).status
+
+    assert sorted(at_once(done, range(10))) == [200] + [404] * 9
+    kinds = [event["kind"] for event in trail(client, CLINIC, queue, bearers["manager"])]
+    assert kinds == ["ticket.issued", "ticket.called", "ticket.finished"]
+
+
+def test_whoever_is_done_is_not_done_again(client: Client, queue: str, staff: str) -> None:
+    client.enter(queue, "Amna")
+    client.post(CALL, {"clinic": queue}, bearer=staff)
+    client.post(DONE, {"clinic": queue, "user": "Amna"})
+
+    must_be_problem(client.post(DONE, {"clinic": queue, "user": "Amna"}), 404, "not-in-queue")
+
+
+def test_a_retry_of_done_is_done_and_no_second_effect(client: Client, queue: str, staff: str) -> None:
+    client.enter(queue, "Amna")
+    client.post(CALL, {"clinic": queue}, bearer=staff)
+    first = client.post(DONE, {"clinic": queue, "user": "Amna"}, key=f"done-{queue}")
+
+    again = client.post(DONE, {"clinic": queue, "user": "Amna"}, key=f"done-{queue}")
+
+    assert (again.status, again.body, again.headers["idempotency-replayed"]) == (200, first.body, "true")
+
+
+@pytest.mark.parametrize(
+    ("given", "status", "code"),
+    [
+        ({}, 422, "invalid-body"),
+        ({"clinic": "xray"}, 422, "invalid-body"),
+        ({"user": "Amna"}, 422, "invalid-body"),
+        ({"clinic": "xray", "user": 42}, 422, "invalid-body"),
+        ({"clinic": "xray", "user": "Amna", "pin": 42}, 422, "invalid-body"),
+        ({"clinic": "xray", "user": "Amna", "pin": "1234567"}, 422, "invalid-body"),
+        ({"clinic": "xray", "user": "Amna", "number": 1}, 422, "invalid-body"),
+        ({"clinic": "xray", "user": " "}, 422, "invalid-value"),
+        ({"clinic": "xray", "user": "A\nmna"}, 422, "invalid-value"),
+        ({"clinic": "nowhere", "user": "Amna"}, 404, "unknown-queue"),
+        ({"clinic": "xray", "user": "somebody who never came"}, 404, "not-in-queue"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(client: Client, given: object, status: int, code: str) -> None:
+    answer = client.post(DONE, given)
+
+    must_be_problem(answer, status, code)
+    if code == "invalid-value":
+        assert answer.json["field"] == "user"
+
+
+def test_staff_do_not_take_somebody_out_of_a_paused_queue_who_was_never_called(client: Client, staff: str) -> None:
+    client.enter("paused", "Dana")
+
+    must_be_problem(client.post(DONE, {"clinic": "paused", "user": "Dana"}, bearer=staff), 409, "queue-paused")
+
+
+async def test_the_minutes_are_those_that_were_waited_and_served(here: Here) -> None:
+    await here.enter("lab", "Amna")
+    here.clock.advance(minutes=12, seconds=30)
+    called = (await here.do(call_next())).ticket
+    assert called is not None
+    here.clock.advance(minutes=2)
+    await here.do(Start(called.ticket_id))
+    here.clock.advance(minutes=7)
+
+    done = (await here.post("done", {"clinic": "lab", "user": "Amna"})).json
+
+    assert (done["wait_time_minutes"], done["service_time_minutes"]) == (12.5, 7.0)
+
+
+async def test_whoever_was_never_started_is_served_from_the_call_on(here: Here) -> None:
+    await here.enter("lab", "Amna")
+    here.clock.advance(minutes=3)
+    await here.do(call_next())
+    here.clock.advance(minutes=4)
+
+    done = (await here.post("done", {"clinic": "lab", "user": "Amna"})).json
+
+    assert (done["wait_time_minutes"], done["service_time_minutes"]) == (3.0, 4.0)
+
+
+async def test_whom_staff_finish_out_of_the_line_waited_until_then_and_was_served_at_once(here: Here) -> None:
+    await here.enter("lab", "Amna")
+    here.clock.advance(minutes=9)
+
+    done = (await here.post("done", {"clinic": "lab", "user": "Amna"}, bearer=await here.bearer())).json
+
+    assert (done["wait_time_minutes"], done["service_time_minutes"]) == (9.0, 0.0)
+
+
+@pytest.mark.parametrize(("operation", "state"), [(Hold, "held"), (Miss, "missed")])
+async def test_even_staff_do_not_finish_somebody_who_is_on_hold_or_was_missed(
+    here: Here, operation: type[Hold | Miss], state: str
+) -> None:
+    ticket = (await here.do(issue("lab", "Amna"))).ticket
+    if operation is Miss:
+        await here.do(call_next())
+    await here.do(operation(ticket.ticket_id))
+
+    refused = await here.post("done", {"clinic": "lab", "user": "Amna"}, bearer=await here.bearer())
+
+    must_be_problem(refused, 409, "ticket-in-wrong-state")
+    assert refused.json["state"] == state
+
+
+async def test_somebody_who_waited_yesterday_is_not_finished_today(here: Here) -> None:
+    await here.enter("lab", "Amna")
+    here.clock.advance(days=1)
+
+    refused = await here.post("done", {"clinic": "lab", "user": "Amna"}, bearer=await here.bearer())
+
+    must_be_problem(refused, 409, "line-ended")

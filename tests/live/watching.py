@@ -1,0 +1,135 @@
+"""What the tests of the live stream do again and again: watch, act, and read what was sent."""
+
+import asyncio
+import json
+from random import Random
+from typing import Any, NamedTuple
+
+import msgspec
+
+from dawr.domain.queue import QueueId
+from dawr.domain.ticket import Ticket, TicketId, open_key
+from dawr.domain.venue import Venue
+from dawr.engine import Engine
+from dawr.live.forms import Form
+from dawr.live.frames import EventId, event_id, frame, mark
+from dawr.live.hub import Hub
+from dawr.live.joining import Follow, Wish
+from dawr.live.watcher import Watcher
+from dawr.operations.operation import Operation
+from dawr.ports import Store
+from dawr.web.api.events import NOTICES, Changes, OwnPlace
+from dawr.web.doors.clinic_stream import VISITOR_UPDATES, QueueUpdates
+from tests.builders import DrivenClock, issue
+
+
+class Sent(NamedTuple):
+    """One block of a stream, as a browser takes it."""
+
+    id: str
+    event: str
+    data: Any
+    comment: bool = False
+    retry: str = ""
+
+
+def parsed(stream: bytes) -> list[Sent]:
+    """By the rules of the standard: fields, and a blank line behind each block."""
+    assert stream.endswith(b"\n\n") or not stream
+    return [_block(block) for block in stream.decode().split("\n\n")[:-1]]
+
+
+def _block(block: str) -> Sent:
+    fields: dict[str, list[str]] = {}
+    for line in block.split("\n"):
+        name, _, value = line.partition(":")
+        fields.setdefault(name, []).append(value.removeprefix(" "))
+    data = "\n".join(fields.get("data", []))
+    return Sent(
+        fields.get("id", [""])[-1],
+        fields.get("event", [""])[-1],
+        json.loads(data) if data else None,
+        comment="" in fields,
+        retry=fields.get("retry", [""])[-1],
+    )
+
+
+def versions(sent: list[Sent]) -> list[int]:
+    return [int(one.id.partition(".")[2]) for one in sent if one.data is not None and one.id]
+
+
+def events(sent: list[Sent]) -> list[str]:
+    return [one.event for one in sent if one.data is not None]
+
+
+def told(sent: list[Sent]) -> list[str]:
+    """What concerns the visitor."""
+    return [event for event in events(sent) if event not in {"hello", "QUEUE_UPDATE"}]
+
+
+class Watched(msgspec.Struct, frozen=True):
+    hub: Hub
+    engine: Engine
+    store: Store
+    venue: Venue
+    clock: DrivenClock
+
+    def another(self) -> "Watched":
+        """The same venue in another process, which hears nothing of the commits here."""
+        hub = Hub(self.store, self.clock, Random(2))
+        return Watched(hub, Engine(self.store, self.clock, committed=hub.committed), self.store, self.venue, self.clock)
+
+    async def do(self, *operations: Operation[Any]) -> None:
+        for operation in operations:
+            await self.engine.do(self.venue.id, operation)
+
+    async def take(self, queue: str = "lab", visitor: str | None = None, *, priority: int = 0) -> Ticket:
+        return (await self.engine.do(self.venue.id, issue(queue, visitor, priority=priority))).ticket
+
+    async def changes(self, *, queue: str | None = None, since: str | None = None, staff: bool = False) -> Watcher:
+        """The native stream of the venue or a queue, from now or from an id."""
+        form = Changes(self.venue.slug, None if queue is None else QueueId(queue), staff)
+        return await self.join(form, since)
+
+    async def clinic(self, queue: str = "lab", *, user: str | None = None, since: str | None = None) -> Watcher:
+        """The clinic's stream."""
+        at = None if since is None else event_id(since)
+        key = None if user is None else open_key(QueueId(queue), user)
+        follow = None if key is None else Follow(VISITOR_UPDATES, QueueId(queue), open_key=key)
+        wish = Wish(hello, NOTICES, QueueUpdates(QueueId(queue)), at, at is not None, follow)
+        return await self.hub.join(self.venue.id, wish, address="here")
+
+    async def place(self, ticket: Ticket, *, since: str | None = None) -> Watcher:
+        """A ticket's own stream."""
+        at = None if since is None else event_id(since)
+        form = OwnPlace(self.venue.slug, 1, reserve_mode=False)
+        follow = Follow(form, ticket.queue_id, ticket_id=TicketId(ticket.ticket_id))
+        wish = Wish(mark, NOTICES, since=at, resumes=at is not None, follow=follow)
+        return await self.hub.join(self.venue.id, wish, address="here")
+
+    async def join(self, form: Form, since: str | None = None, *, address: str = "here") -> Watcher:
+        at: EventId | None = None
+        if since is not None:
+            at = event_id(since)
+            assert at is not None
+        return await self.hub.join(self.venue.id, Wish(hello, NOTICES, form, at), address=address)
+
+    def beat(self, times: int = 1) -> None:
+        for _ in range(times):
+            self.hub.beat(asyncio.get_running_loop().time())
+
+
+def hello(at: bytes) -> bytes:
+    return frame("hello", b"{}", at=at)
+
+
+async def read(watcher: Watcher) -> list[Sent]:
+    """All that is there to be sent, without waiting for more."""
+    body = b""
+    while watcher._frames:
+        body += await watcher.take() or b""
+    return parsed(body)
+
+
+async def last_id(watcher: Watcher) -> str:
+    return [one.id for one in await read(watcher) if one.id][-1]

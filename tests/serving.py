@@ -1,0 +1,69 @@
+"""A whole installation around a store and a clock of the test's own, served from the test's process."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from random import Random
+
+from starlette.types import ASGIApp
+
+from dawr import bootstrap
+from dawr.accounts import Accounts
+from dawr.bootstrap import MS_PER_HOUR, Dawr, SystemIds
+from dawr.engine import Engine
+from dawr.live.hub import Hub
+from dawr.passwords import Passwords
+from dawr.ports import Clock, Store
+from dawr.settings import Settings
+from dawr.web.server import Server, listen, url_of
+
+
+@asynccontextmanager
+async def installed(
+    store: Store, clock: Clock, settings: Settings, ids: SystemIds | None = None
+) -> AsyncIterator[Dawr]:
+    """Everything but what runs by itself: no sweeper and no heartbeat do anything behind the test's back."""
+    ids, passwords = ids or SystemIds(), Passwords()
+    hub = Hub(store, clock, Random(1), stream_seconds=settings.stream_seconds)
+    engine = Engine(store, clock, committed=hub.committed)
+    accounts = Accounts(
+        store,
+        engine,
+        passwords,
+        clock,
+        ids,
+        idle_ms=settings.session_idle_hours * MS_PER_HOUR,
+        session_ms=settings.session_hours * MS_PER_HOUR,
+    )
+    try:
+        yield Dawr(settings, store, engine, ids, passwords, accounts, hub)
+    finally:
+        hub.close()
+        await engine.stop()
+        passwords.close()
+
+
+@asynccontextmanager
+async def served(dawr: Dawr, wrapped: Callable[[ASGIApp], ASGIApp] = lambda app: app) -> AsyncIterator[str]:
+    """On a real socket, as `dawr serve` does it; the URL."""
+    log = bootstrap.access_log(dawr.settings)
+    listener = listen("127.0.0.1", 0)
+    server = Server(
+        wrapped(bootstrap.web_app(dawr, log)),
+        listener,
+        access_log=log,
+        new_id=bootstrap.correlation_id,
+        ready=lambda _: None,
+        stopping=dawr.hub.close,
+    )
+    serving = asyncio.create_task(server.run_until_stopped())
+    try:
+        yield url_of(listener)
+    finally:
+        server.should_exit = True
+        await serving
+
+
+def quiet(**given: str | int) -> Settings:
+    """Settings for tests: nothing is limited and little is logged, unless a test says otherwise."""
+    return Settings(**({"rate_limits": "off", "log_level": "error"} | given))  # type: ignore[arg-type]
