@@ -1,6 +1,7 @@
 """The composition root: settings in, running parts out. The only file that knows all others."""
 
 import asyncio
+import gc
 import logging
 import os
 import secrets
@@ -137,8 +138,18 @@ def web_app(dawr: Dawr, log: AccessLog) -> App:
         session_seconds=settings.session_hours * SECONDS_PER_HOUR,
     )
     limits = Limits(LocalLimiter(ticks), clients, settings)
-    edge = Edge(dawr.engine, dawr.ids, now, dawr.accounts, dawr.hub, auth, limits, clients, settings)
+    edge = Edge(dawr.engine, dawr.ids, dawr.accounts, dawr.hub, auth, limits, clients, settings)
     return App(ROUTES, edge, log, new_id=correlation_id)
+
+
+def collect_garbage_seldom() -> None:
+    """What is made by now lives as long as the process, and a request leaves nothing in circles behind it.
+
+    Looking for garbage after every 700 things, as is usual, took a tenth of the time of a busy server.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
 
 
 def web_server(dawr: Dawr, log: AccessLog, listener: socket.socket, ready: Callable[[str], None]) -> Server:

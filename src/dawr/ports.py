@@ -156,14 +156,22 @@ class AccountStore(Protocol):
         """True for one of all who bring the right code, however many come at once."""
 
 
+Venues = Iterable[VenueId] | Callable[[], Iterable[VenueId]]
+
+
 class Store(Protocol):
     @property
     def accounts(self) -> AccountStore: ...
 
-    async def transact(self, venues: Iterable[VenueId], work: Callable[[Session], Awaitable[T]]) -> T:
+    batches_at_once: int
+    """How many batches of one lane to hand over before the first is done; more than one where they wait in line."""
+
+    async def transact(self, venues: Venues, work: Callable[[Session], Awaitable[T]]) -> T:
         """Lock the venues' heads in id order, run work, commit; return only when the disk has it.
 
-        Work may be run again from the start, and must not keep anything from an earlier run.
+        Work may be run again from the start, and must not keep anything from an earlier run. Venues that are
+        asked for are asked for once, when their turn has come, perhaps in another thread; if there are none,
+        work is run without a transaction.
         """
 
     async def read(self, venues: Iterable[VenueId], work: Callable[[Session], Awaitable[T]]) -> T:
@@ -238,6 +246,9 @@ class ClockUntrusted(StoreAway):
 
 class OutcomeUnknown(StoreFault):
     """The connection was lost while committing; it may or may not be stored."""
+
+    has_key: bool = False
+    """Whether the request came under an idempotency key: then it is safe to ask again."""
 
 
 class Unstorable(StoreFault):

@@ -34,7 +34,8 @@ class Settings(msgspec.Struct, frozen=True):
     ] = 4
     batch_limit: Annotated[int, Meta(ge=1, le=1000, description="Most commands in one transaction.")] = 256
     most_waiting: Annotated[
-        int, Meta(ge=1, le=1_000_000, description="Commands that may wait before new ones are refused as busy.")
+        int,
+        Meta(ge=1, le=1_000_000, description="Commands that may wait in a lane before new ones are refused as busy."),
     ] = 10_000
     answers_kept_hours: Annotated[
         int, Meta(ge=24, le=24 * 30, description="How long the answer to a request with an Idempotency-Key is kept.")

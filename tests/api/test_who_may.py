@@ -3,25 +3,15 @@
 What is expected is computed from what the document says of the operation and from the order of roles.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 import pytest
 
 from dawr.domain.staff import ROLES, Role, at_least
-from dawr.web.openapi import document
-from dawr.web.table import ROUTES
-from tests.api.world import KINDS, PASSWORD, Api, secret_of
-from tests.builders import a_new
+from tests.api.operations import DOCUMENT, OPERATIONS, Things, asked_for
+from tests.api.world import KINDS, Api
 from tests.running import Answer
-
-DOCUMENT = document(ROUTES)
-OPERATIONS: dict[str, tuple[str, str, dict[str, Any]]] = {
-    operation["operationId"]: (method.upper(), path, operation)
-    for path, methods in DOCUMENT["paths"].items()
-    for method, operation in methods.items()
-}
 
 NEEDED_AT_THE_VENUE: Mapping[str, Role] = {"set-up-venue": "owner"}
 """Where the venue may be one that is not there yet, the document can only say that one must be signed in."""
@@ -38,81 +28,6 @@ class Actor(NamedTuple):
     kind: Literal["nobody", "visitor", "session", "token", "lost"]
     by: str | None = None
     role: Role | None = None
-
-
-class Asked(NamedTuple):
-    """How an operation is asked so that only who asks may stand in the way."""
-
-    params: Mapping[str, str]
-    body: object = None
-    query: str = ""
-
-
-class Things(NamedTuple):
-    """What there is at the clinic to be asked for."""
-
-    queue: str
-    code: str
-    ticket: str
-    visitor: str
-    visit: str
-    token: str
-    set_up: dict[str, Any]
-    version: int
-    """The venue's, when all this was there."""
-
-
-def asked_for(things: Things) -> dict[str, Asked]:
-    """Every operation has its line here. A route that has none fails the first test below."""
-    queue, ticket, visit = {"queue": things.queue}, {"ticket": things.ticket}, {"visit": things.visit}
-    venue = {"venue": "clinic"}
-    member, token = {**venue, "username": "target"}, {**venue, "token": things.token}
-    plain = {"live", "ready", "clinic-health", "openapi", "me"}
-    verbs = ("call", "recall", "start", "finish", "miss", "rejoin", "hold", "resume", "leave")
-    at_door = {"clinic": things.code, "user": things.visitor}
-    joining = {"name": "A party", "mobileNumber": "+97433001122", "partySize": 2}
-    return {
-        **{name: Asked({}) for name in plain},
-        **{f"{verb}-ticket": Asked(ticket, {}) for verb in verbs},
-        **{f"{verb}-queue": Asked(queue, {}) for verb in ("open", "pause", "resume", "close", "reset")},
-        "look-at-queue": Asked(queue),
-        "list-tickets": Asked(queue),
-        "take-ticket": Asked(queue, {}),
-        "call-next-from-queue": Asked(queue, {}),
-        "call-next": Asked({"desk": things.queue}, {}),
-        "look-at-ticket": Asked(ticket),
-        "start-visit": Asked(venue, {"queue": things.code}),
-        "look-at-visit": Asked(visit),
-        "leave-visit": Asked(visit, {}),
-        "rejoin-visit": Asked(visit, {}),
-        "look-at-venue": Asked(venue),
-        "look-at-set-up": Asked(venue),
-        "set-up-venue": Asked(venue, things.set_up),
-        "look-at-audit": Asked(venue),
-        "login": Asked({}, {"username": "who may sign in is tested elsewhere"}),
-        "logout": Asked({}, {}),
-        "change-password": Asked({}, {"old": PASSWORD, "new": "short"}),
-        "list-staff": Asked(venue),
-        "add-staff": Asked(venue, {"username": a_new("new"), "role": "viewer", "password": PASSWORD}),
-        "change-role": Asked(member, {"role": "viewer"}),
-        "disable-staff": Asked(member, {}),
-        "enable-staff": Asked(member, {}),
-        "list-tokens": Asked(venue),
-        "make-token": Asked(venue, {"kind": "display", "name": "A wall"}),
-        "revoke-token": Asked(token, {}),
-        "queue-enter": Asked({}, at_door),
-        "queue-status": Asked({}, query=f"?clinic={things.code}"),
-        "queue-call": Asked({}, {"clinic": things.code}),
-        "queue-done": Asked({}, at_door),
-        "queue-reset": Asked({}, {"clinic": things.code}),
-        "queue-position": Asked({}, query=f"?clinic={things.code}&user={things.visitor}"),
-        "admin-login": Asked({}, {"username": "who may sign in is tested elsewhere"}),
-        "restaurant-join": Asked(venue, joining),
-        "restaurant-queue-status": Asked(venue, query=f"?entryId={things.ticket}&secret={things.visit}"),
-        "restaurant-list": Asked(venue),
-        "restaurant-call-next": Asked(venue, {}),
-        "restaurant-change-status": Asked({**venue, "entry": things.ticket}, {"status": "CALLED"}),
-    }
 
 
 BY_LINK = {"look-at-visit", "leave-visit", "rejoin-visit", "restaurant-queue-status"}
@@ -133,62 +48,48 @@ def everybody_at(venue: str) -> list[Actor]:
 
 def expected_of(name: str, operation: Mapping[str, Any], actor: Actor, place: Place) -> Expected:
     who = NEEDED_AT_THE_VENUE.get(name, operation["x-who"])
-    if actor.kind == "lost":
+    if actor.kind == "lost" or (who != "anyone" and actor.role is None):
         return 401
     if name in BY_LINK:
         return "allowed" if actor.kind == "visitor" and place == "own" else 404
-    if who == "anyone":
-        return "allowed"
-    if actor.role is None:
-        return 401
     if who == "signed-in":
         return 403 if name in FOR_PEOPLE_ONLY and actor.kind == "token" else "allowed"
-    if place == "foreign":
-        return 404
-    return "allowed" if at_least(actor.role, who) else 403
-
-
-@pytest.fixture(scope="module", autouse=True)
-def target(everybody: Api) -> None:
-    """Somebody at the clinic to be promoted and shut out."""
-    added = {"username": "target", "role": "viewer", "password": PASSWORD}
-    assert everybody.post("/v1/venues/clinic/staff", added, by="owner@clinic").status == 201
-
-
-@pytest.fixture(scope="module")
-def set_up(everybody: Api) -> dict[str, Any]:
-    found = everybody.get("/v1/venues/clinic/set-up", by="owner@clinic").json
-    return {name: value for name, value in found.items() if name not in {"id", "slug"}}
-
-
-@pytest.fixture(scope="module")
-def token(everybody: Api) -> str:
-    made = everybody.post("/v1/venues/clinic/tokens", {"kind": "display", "name": "A wall"}, by="owner@clinic")
-    return str(made.json["token"]["token"])
-
-
-@pytest.fixture(scope="module")
-def shared_code(fresh_codes: Iterator[str]) -> str:
-    return next(fresh_codes)
-
-
-@pytest.fixture
-def things(everybody: Api, shared_code: str, set_up: dict[str, Any], token: str) -> Things:
-    """A ticket that waits, in a queue that is open: the operation before may have left it otherwise."""
-    queue, visitor = f"clinic:{shared_code}", a_new("visitor")
-    for verb in ("open", "resume"):
-        everybody.post(f"/v1/queues/{queue}/{verb}", {}, by="owner@clinic")
-    taken = everybody.take(queue, visitor=visitor)
-    version = everybody.look(taken["ticket"])["version"]
-    return Things(queue, shared_code, taken["ticket"], visitor, secret_of(taken["link"]), token, set_up, version)
+    if who == "anyone" or actor.role is None:
+        return "allowed"
+    return 404 if place == "foreign" else "allowed" if at_least(actor.role, who) else 403
 
 
 def test_every_operation_is_asked_by_everybody(things: Things) -> None:
     assert asked_for(things).keys() == OPERATIONS.keys()
 
 
+FOR_ANYBODY = {
+    *("live", "ready", "clinic-health", "openapi", "login", "admin-login"),
+    *("look-at-venue", "look-at-queue", "take-ticket", "start-visit", "look-at-visit", "leave-visit", "rejoin-visit"),
+    *("queue-enter", "queue-status", "queue-position", "queue-done", "restaurant-join", "restaurant-queue-status"),
+}
+"""By hand, so that an operation becomes everybody's only on purpose."""
+
+
+def test_anybody_may_do_what_a_visitor_needs_and_nothing_more() -> None:
+    open_to_all = {name for name, (_, _, operation) in OPERATIONS.items() if operation["x-who"] == "anyone"}
+
+    assert open_to_all == FOR_ANYBODY
+
+
+def test_only_staff_and_above_change_what_is_others() -> None:
+    changes = {
+        name: operation["x-who"]
+        for name, (method, path, operation) in OPERATIONS.items()
+        if method != "GET" and ("{" in path or path.startswith("/api"))
+    }
+
+    for name in changes.keys() - FOR_ANYBODY - NEEDED_AT_THE_VENUE.keys():
+        assert changes[name] in {"staff", "manager", "owner"}, name
+
+
 def test_the_document_that_is_served_is_the_one_that_is_tested(api: Api) -> None:
-    assert api.get("/openapi.json").json == json.loads(json.dumps(DOCUMENT))
+    assert api.get("/openapi.json").json == DOCUMENT
 
 
 @pytest.mark.parametrize("place", ["own", "foreign"])

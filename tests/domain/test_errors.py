@@ -10,6 +10,7 @@ from dawr.domain.errors import (
     InvalidValue,
     LastOwner,
     LineEnded,
+    NotInQueue,
     OutsideHours,
     OwnerCodeInvalid,
     QueueClosed,
@@ -25,7 +26,9 @@ from dawr.domain.errors import (
     UnknownTicket,
     UnknownToken,
     UnknownVenue,
+    UnknownVisit,
     UsernameTaken,
+    VenueInactive,
 )
 
 ONE_OF_EACH: tuple[Refused, ...] = (
@@ -33,6 +36,8 @@ ONE_OF_EACH: tuple[Refused, ...] = (
     UnknownQueue("lab"),
     UnknownDesk("desk-1"),
     UnknownTicket(),
+    UnknownVisit(),
+    NotInQueue("lab"),
     UnknownStaff("amna"),
     UnknownToken(),
     RoleTooLow("staff", "manager"),
@@ -44,6 +49,7 @@ ONE_OF_EACH: tuple[Refused, ...] = (
     QueueInWrongState("lab", "open", "resume"),
     LineEnded("A001", "call"),
     QueuePaused("lab"),
+    VenueInactive("clinic"),
     QueueClosed("lab"),
     OutsideHours("lab", "2025-03-10 08:00"),
     QueueFull("lab", 20, 10),

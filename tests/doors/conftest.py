@@ -100,6 +100,16 @@ def staff(bearers: dict[Role, str]) -> str:
 @pytest.fixture
 def restaurant(client: Client, owner: str) -> Restaurant:
     """A restaurant that nobody has been to yet, with a token of each role."""
+    return a_new_restaurant(client, owner)
+
+
+@pytest.fixture
+def another(client: Client, owner: str) -> Restaurant:
+    """A second one, with the same owner."""
+    return a_new_restaurant(client, owner)
+
+
+def a_new_restaurant(client: Client, owner: str) -> Restaurant:
     slug = next(_slugs)
     made = client.post(f"/v1/venues/{slug}/set-up", restaurant_document(), bearer=owner, method="PUT")
     assert made.status == 201, made

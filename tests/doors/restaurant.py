@@ -23,9 +23,9 @@ class Restaurant(msgspec.Struct, frozen=True):
     def admin(self) -> str:
         return f"/api/admin/{self.slug}/queue"
 
-    def join(self, number: int = 1, *, key: str | None = None, **given: object) -> Answer:
+    def join(self, number: int = 1, **given: object) -> Answer:
         """A party that the number of its phone is made from; other fields as given."""
-        return self.client.post(f"{self.public}/queue", a_party(number) | given, key=key)
+        return self.client.post(f"{self.public}/queue", a_party(number) | given)
 
     def status(self, entry: Mapping[str, Any]) -> Answer:
         """As the party itself asks, with its secret."""
@@ -57,5 +57,6 @@ def restaurant_document() -> dict[str, Any]:
         "name": {"en": "A restaurant"},
         "zone": zone_where_it_is_noon(),
         "kind": "restaurant",
-        "queues": [waitlist],
+        "queues": [waitlist, {"id": "bar", "name": {"en": "Bar"}}],
+        "desks": [{"id": "host", "name": {"en": "Host"}, "queues": ["waitlist", "bar"]}],
     }

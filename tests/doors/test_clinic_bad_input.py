@@ -181,7 +181,8 @@ def test_a_large_body_in_the_same_breath_as_its_headers_is_no_large_header(
 ) -> None:
     with connected(clinic) as connection:
         connection.sendall(
-            b"POST /api/v1/queue/enter HTTP/1.1\r\nHost: x\r\nContent-Length: 70000\r\n\r\n" + b" " * 70_000
+            b"POST /api/v1/queue/enter HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 70000\r\n\r\n"
+            + b" " * 70_000
         )
 
         must_be_problem(received(connection), 413, "body-too-large")

@@ -167,10 +167,15 @@ def test_what_makes_no_sense_is_refused(client: Client, given: object, status: i
         assert answer.json["field"] == "user"
 
 
-def test_staff_do_not_take_somebody_out_of_a_paused_queue_who_was_never_called(client: Client, staff: str) -> None:
-    client.enter("paused", "Dana")
+def test_staff_do_not_take_somebody_out_of_a_paused_queue_who_was_never_called(
+    client: Client, queue: str, bearers: dict[Role, str]
+) -> None:
+    client.enter(queue, "Amna")
+    client.post(f"/v1/queues/{CLINIC}:{queue}/pause", {}, bearer=bearers["manager"])
 
-    must_be_problem(client.post(DONE, {"clinic": "paused", "user": "Dana"}, bearer=staff), 409, "queue-paused")
+    refused = client.post(DONE, {"clinic": queue, "user": "Amna"}, bearer=bearers["staff"])
+
+    must_be_problem(refused, 409, "queue-paused")
 
 
 async def test_the_minutes_are_those_that_were_waited_and_served(here: Here) -> None:

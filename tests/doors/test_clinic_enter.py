@@ -1,9 +1,7 @@
 """POST /api/v1/queue/enter, as the clinic's own programs use it (MISSION A1, A10, A18, A20)."""
 
 import re
-import subprocess
 import time
-from pathlib import Path
 
 import pytest
 
@@ -14,15 +12,6 @@ from dawr.sweeper import reset
 from tests.builders import call_next
 from tests.doors.here import Here
 from tests.running import Answer, Client, DawrServer, at_once, must_be_problem
-
-SEEDS_OWN_LOOP = """
-   for i in {1..5}; do
-     curl -X POST https://www.mmc-mms.com/api/v1/queue/enter \\
-       -H "Content-Type: application/json" \\
-       -d "{\\"clinic\\":\\"lab\\",\\"user\\":\\"TEST_$i\\"}" &
-   done
-   wait
-"""
 
 EVERY_FIELD = {
     "success",
@@ -248,16 +237,6 @@ async def test_numbers_begin_again_after_a_reset(here: Here) -> None:
 
     entered = (await here.enter("lab", "Amna")).json
     assert (entered["number"], "ticket" in entered) == (1, True)
-
-
-def test_the_seeds_own_loop_runs_with_only_the_host_changed(tmp_path: Path) -> None:
-    with DawrServer(tmp_path, "demo", "--data", tmp_path / "data") as demo:
-        loop = SEEDS_OWN_LOOP.replace("https://www.mmc-mms.com", demo.url)
-
-        run = subprocess.run(["bash", "-c", loop], capture_output=True, text=True, check=True, timeout=30)
-
-    numbers = sorted(int(number) for number in re.findall(r'"number":(\d+)', run.stdout))
-    assert numbers == [1, 2, 3, 4, 5]
 
 
 def enter_alone(clinic: DawrServer, queue: str, user: str) -> Answer:

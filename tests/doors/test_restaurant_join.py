@@ -74,6 +74,20 @@ def test_a_number_joins_again_after_it_was_seated_or_gave_up(restaurant: Restaur
     assert (third["tokenNumber"], third["alreadyInQueue"]) == (3, False)
 
 
+def test_a_party_that_missed_its_call_joins_anew_and_stays_a_no_show(restaurant: Restaurant) -> None:
+    missed = restaurant.join(1).json["data"]
+    restaurant.call_next()
+    restaurant.change(missed["id"], "NO_SHOW")
+    restaurant.join(2)
+
+    again = restaurant.join(1).json["data"]
+
+    assert (again["tokenNumber"], again["position"], again["alreadyInQueue"]) == (3, 2, False)
+    assert restaurant.status(missed).json["data"]["status"] == "NO_SHOW"
+    assert restaurant.status(again).json["data"]["status"] == "WAITING"
+    assert [entry["tokenNumber"] for entry in restaurant.list().json["data"]] == [2, 3]
+
+
 def test_names_in_any_script_are_kept_for_those_who_call_them(restaurant: Restaurant) -> None:
     names = ["آمنة بنت خالد", "王小明", "Zoë O’Neill"]
     for number, name in enumerate(names, start=1):

@@ -12,7 +12,7 @@ from dawr.operations.operation import Operation
 from dawr.operations.staff import Finish, Start
 from tests.builders import call_next
 from tests.live.seams import slowly
-from tests.live.watching import Watched, read, told, versions
+from tests.live.watching import Watched, last_id, read, told, versions
 from tests.stores.doing import EVERY_EVENT
 
 MOST_READS = 12
@@ -137,3 +137,42 @@ async def test_a_visitor_who_enters_while_they_join_is_found(watched: Watched, a
         await task
 
     assert told(await read(watcher)) == ["NEAR_TURN", "POSITION_UPDATE"]
+
+
+@pytest.mark.parametrize("heard", [True, False], ids=["heard", "of another process"])
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("at_read", range(1, 5))
+async def test_a_turn_that_comes_while_a_visitor_joins_is_told_once(
+    watched: Watched, when: str, at_read: int, *, heard: bool
+) -> None:
+    here, store = slowly(watched)
+    sara = await watched.take(visitor="Sara")
+    writer = here if heard else watched
+
+    async def meanwhile() -> None:
+        if store.reads == at_read:
+            store.reads += 10
+            await writer.do(call_next())
+
+    setattr(store, when, meanwhile)
+    place, clinic = await here.place(sara), await here.clinic(user="Sara")
+    await meanwhile()
+    await here.hub.look_again()
+
+    words = told(await read(clinic))
+    assert words.count("YOUR_TURN") == 1
+    assert words[-1] in {"YOUR_TURN", "POSITION_UPDATE"}
+    states = [one.data["state"] for one in await read(place) if one.data]
+    assert states in (["called"], ["waiting", "called"])
+
+
+async def test_what_commits_while_a_feed_opens_is_seen_without_another_look(watched: Watched) -> None:
+    here, store = slowly(watched)
+
+    async def meanwhile() -> None:
+        if store.reads == 1:
+            await here.take()
+
+    store.after = meanwhile
+
+    assert await last_id(await here.changes()) == "1.1"

@@ -210,7 +210,12 @@ class Model:
             first["desk_id"] = operation.desk
             self._change(first, "called", "called")
         waiting = sum(sum(self.line(self.current(queue))["waiting"]) for queue in calling)
-        return {"ticket": copy.deepcopy(first), "next": self.first(calling), "waiting": waiting}
+        return {
+            "ticket": copy.deepcopy(first),
+            "next": self.first(calling),
+            "waiting": waiting,
+            "queues": list(queues),
+        }
 
     def _call(self, operation: Call) -> Plain:
         ticket = self._ticket(operation.ticket_id)

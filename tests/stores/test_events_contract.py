@@ -97,6 +97,7 @@ async def test_queue_changes_are_events_too(engine: Engine, venue: Venue) -> Non
         *(ChangeQueue("lab", verb) for verb in ("pause", "resume", "close", "open")),
         Reset("lab"),
         SetUp(venue),
+        SetUp(msgspec.structs.replace(venue, name={"en": "Another name"})),
     )
 
     events = await events_of(engine, venue)

@@ -64,6 +64,8 @@ KEYS: dict[str, list[Access]] = {
     "waiting_places": [("tickets_waiting", LINE)],
     "tickets_waiting": [("lines_pkey", "venue_id queue_id"), ("tickets_waiting", LINE)],
     "tickets_ended": [("tickets_open", "venue_id queue_id day")],
+    "tickets_open": [("tickets_open", f"{LINE} priority")],
+    "visits_by_id": [("visits_pkey", "venue_id visit_id")],
     "change_tickets": [("tickets_pkey", "venue_id ticket_id")],
     "lines_by_key": [("lines_pkey", LINE)],
     "lines_current": [("lines_pkey", "venue_id queue_id")],

@@ -31,6 +31,7 @@ async def test_every_ticket_begins_a_visit(
             clock.now,
             None,
             None,
+            ticket.ticket_id,
         )
     ]
 

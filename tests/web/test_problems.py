@@ -90,8 +90,11 @@ def test_a_refusal_says_what_the_client_may_need(error: Refused) -> None:
 
 
 def test_an_unknown_outcome_is_retryable_only_under_a_key() -> None:
-    assert problem_of(OutcomeUnknown("lost"), keyed=True).retryable
-    assert not problem_of(OutcomeUnknown("lost"), keyed=False).retryable
+    under_a_key = OutcomeUnknown("lost")
+    under_a_key.has_key = True
+
+    assert problem_of(under_a_key).retryable
+    assert not problem_of(OutcomeUnknown("lost")).retryable
 
 
 def test_what_nobody_foresaw_is_a_fault_of_ours_and_shows_nothing() -> None:

@@ -46,6 +46,7 @@ async def serve_running(dawr: Dawr) -> None:
     log = bootstrap.access_log(dawr.settings)
     listener = listen(dawr.settings.host, dawr.settings.port)
     ready = partial(say_ready, owner_code=await dawr.accounts.owner_code())
+    bootstrap.collect_garbage_seldom()
     async with _controlled(dawr), log.flushing():
         await bootstrap.web_server(dawr, log, listener, ready).run_until_stopped()
 

@@ -52,6 +52,7 @@ async def _prepare(settings: Settings) -> bytes:
 async def _work(settings: Settings, listener: socket.socket, life: Life) -> None:
     async with bootstrap.running(settings) as dawr:
         log = bootstrap.access_log(settings)
+        bootstrap.collect_garbage_seldom()
         server = bootstrap.web_server(dawr, log, listener, ready=lambda _: life.say_ready())
         with _told(life.parent_gone, lambda: server.handle_exit(signal.SIGTERM, None)):
             async with log.flushing():

@@ -145,7 +145,7 @@ JOINERS = {0x200C: None, 0x200D: None}
 """Invisible, but part of how Persian names and some emoji are written."""
 
 
-def checked_visitor(visitor: str) -> str:
+def checked_visitor(visitor: str, *, field: str = "visitor") -> str:
     """The visitor's name for themselves, or a sentence about what is wrong with it.
 
     The same name typed on two keyboards is one name, whatever way its accents are put together.
@@ -153,9 +153,9 @@ def checked_visitor(visitor: str) -> str:
     trimmed = normalize("NFC", visitor).strip()
     visible = trimmed if trimmed.isprintable() else trimmed.translate(JOINERS)
     if not visible.strip():
-        raise InvalidValue("visitor", "The visitor needs a name or a number: it is empty.")
+        raise InvalidValue(field, "The visitor needs a name or a number: it is empty.")
     if len(trimmed) > LONGEST_VISITOR:
-        raise InvalidValue("visitor", f"The visitor's name is longer than {LONGEST_VISITOR} characters.")
+        raise InvalidValue(field, f"The visitor's name is longer than {LONGEST_VISITOR} characters.")
     if not visible.isprintable():
-        raise InvalidValue("visitor", "The visitor's name has characters that cannot be shown.")
+        raise InvalidValue(field, "The visitor's name has characters that cannot be shown.")
     return trimmed

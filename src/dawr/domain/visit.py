@@ -5,6 +5,7 @@ from typing import Literal
 
 import msgspec
 
+from dawr.domain.errors import UnknownVisit
 from dawr.domain.secret import hash_of
 from dawr.domain.ticket import TicketId, VisitId
 from dawr.domain.venue import VenueId
@@ -19,6 +20,8 @@ class Link(msgspec.Struct, frozen=True):
     @staticmethod
     def read(text: str) -> "Link":
         """From `{visit id}.{secret}`, as it stands at the end of the link."""
+        if not text.isprintable():
+            raise UnknownVisit
         visit_id, _, secret = text.partition(".")
         return Link(VisitId(visit_id), hash_of(secret))
 

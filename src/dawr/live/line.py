@@ -22,7 +22,7 @@ class WatchedLine:
         self.key = key
         self.facts = facts
         self.version = version
-        """Of the last event that is in here."""
+        """Of the last event that was in here when it was read."""
         self.places = places
 
     @property
@@ -33,12 +33,9 @@ class WatchedLine:
         return bisect_left(self.places, place)
 
     def advance(self, published: Published, venue: Venue) -> Place | None:
-        """Let an event count once. Says which place became free, if one did."""
-        event, key = published.event, published.line_key
-        if event.version <= self.version:
-            return None
-        self.version = event.version
-        today = venue.day_at(event.at, reached=self.key[1])
+        """Let the next event count. Says which place became free, if one did."""
+        key = published.line_key
+        today = venue.day_at(published.event.at, reached=self.key[1])
         if today > self.key[1]:
             self._begin((self.queue_id, today, 1), published)
         if key is None or key < self.key:

@@ -5,7 +5,7 @@ from typing import ClassVar
 import msgspec
 
 from dawr.domain.errors import InvalidValue, NotInQueue
-from dawr.domain.queue import Queue
+from dawr.domain.queue import Queue, QueueId
 from dawr.domain.ticket import Ticket, TicketId, Verb, checked_visitor, open_key
 from dawr.domain.venue import DeskId, Venue
 from dawr.operations.operation import Operation
@@ -20,6 +20,8 @@ class Called(msgspec.Struct, frozen=True):
     ticket: Ticket | None
     next: Ticket | None
     waiting: int
+    queues: tuple[QueueId, ...]
+    """Those that were called from."""
 
 
 class CallNext(Operation[Called], frozen=True):
@@ -42,7 +44,7 @@ class CallNext(Operation[Called], frozen=True):
             desk_id = None if self.desk is None else tx.venue.desk(self.desk).id
             called = change(tx, called.ticket_id, "call", now, desk_id=desk_id)
         waiting = sum(tx.line(queue.id).people_waiting for queue in calling)
-        return Called(called, _first(tx, calling), waiting)
+        return Called(called, _first(tx, calling), waiting, tuple(queue.id for queue in queues))
 
     def _queues(self, venue: Venue) -> list[Queue]:
         named = None if self.queue is None else venue.queue(self.queue)

@@ -2,7 +2,8 @@
 
 from typing import ClassVar, Literal
 
-from dawr.domain.errors import InvalidValue
+from dawr.domain.errors import InvalidValue, TicketInWrongState
+from dawr.domain.line import Line
 from dawr.domain.queue import Queue
 from dawr.domain.ticket import (
     LARGEST_PARTY,
@@ -45,7 +46,7 @@ class Issue(Operation[Place], frozen=True):
         queue, visitor = tx.venue.queue(self.queue), self._name()
         line = tx.line(queue.id)
         held = tx.open_ticket(open_key(queue.id, visitor))
-        if held is not None and not line.has_ended(held):
+        if held is not None and self._keeps(held, line):
             return place_of(tx, queue, held, ahead=tx.ahead_of(held), already=True)
         if not 0 <= self.priority < PRIORITIES:
             raise InvalidValue("priority", f"Priority is between 0 and {PRIORITIES - 1}.")
@@ -76,21 +77,42 @@ class Issue(Operation[Place], frozen=True):
             open_key=open_key(queue.id, visitor),
             visit_id=self.visit_id,
             issued_at=now,
-            name=None if self.name is None else checked_visitor(self.name),
+            name=None if self.name is None else checked_visitor(self.name, field="name"),
             party_size=self.party_size,
             area=self.area,
         )
         ahead = line.ahead_of_newcomer(self.priority)
         return place_of(tx, queue, tx.record("issue", ticket, line=line), ahead=ahead)
 
+    def _keeps(self, held: Ticket, line: Line) -> bool:
+        """Whether the visitor's open ticket is still good."""
+        return not line.has_ended(held)
+
     def _name(self) -> str:
         return self.visit_id if self.visitor is None else checked_visitor(self.visitor)
+
+
+class Join(Issue, frozen=True):
+    """Take a number where a missed call is final: whoever missed theirs and comes back gets a new one."""
+
+    def _keeps(self, held: Ticket, line: Line) -> bool:
+        return held.state != "missed" and super()._keeps(held, line)
 
 
 class Leave(OneVerb, frozen=True):
     """Give the place up."""
 
     verb: ClassVar[Verb] = "leave"
+
+
+class Cancel(Leave, frozen=True):
+    """The same where a missed call is final: there is no place left to give up."""
+
+    def decide(self, tx: Transaction, now: int) -> Ticket:
+        ticket = tx.ticket(self.ticket_id)
+        if ticket.state == "missed":
+            raise TicketInWrongState(ticket.label, ticket.state, self.verb)
+        return super().decide(tx, now)
 
 
 class LeaveByLink(Operation[Place], frozen=True):

@@ -125,7 +125,8 @@ class RowSession:
         """One page at a time: a view looks at one."""
         for venue_id, wanted in wants.items():
             for page in wanted.pages:
-                found = await self._fetch("tickets_open", [(venue_id, *page.line, *page.after, page.most)])
+                key = (venue_id, *page.line, -page.after[0], page.after[1], page.most)
+                found = await self._fetch("tickets_open", [key])
                 rows[venue_id].pages[page] = [Ticket(*row) for row in found]
 
     async def _load_people(self, wants: Mapping[VenueId, Wants], rows: dict[VenueId, Rows]) -> None:

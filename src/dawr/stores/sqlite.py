@@ -16,11 +16,11 @@ import apsw
 import msgspec
 
 from dawr.domain.venue import Head, Venue, VenueId
-from dawr.ports import Clock, OutcomeUnknown, Session, StoreAway, Unstorable
+from dawr.ports import Clock, OutcomeUnknown, Session, StoreAway, Unstorable, Venues
 from dawr.stores import migrations
 from dawr.stores.accounts import StoredAccounts
 from dawr.stores.checking import faults_in
-from dawr.stores.session import Row, VenueCache, all_statements, begin
+from dawr.stores.session import Row, RowSession, VenueCache, all_statements, begin
 
 T = TypeVar("T")
 
@@ -32,6 +32,9 @@ WAL_BYTES_KEPT = 64 * 1024 * 1024
 
 
 class SqliteStore:
+    batches_at_once = 2
+    """The writer goes on with the next batch at once, and does not wait for the event loop to hand it over."""
+
     def __init__(self, path: Path, *, clock: Clock) -> None:
         self.path = path
         self.accounts = StoredAccounts(self)
@@ -45,9 +48,9 @@ class SqliteStore:
         self._writing = False
         self._failed_at: int | None = None
 
-    async def transact(self, venues: Iterable[VenueId], work: Callable[[Session], Awaitable[T]]) -> T:
+    async def transact(self, venues: Venues, work: Callable[[Session], Awaitable[T]]) -> T:
         try:
-            result: T = await _in_thread(self._writer, self._transact, tuple(venues), work)
+            result: T = await _in_thread(self._writer, self._transact, venues, work)
         except StoreAway:
             self._failed_at = self._clock()
             raise
@@ -100,10 +103,14 @@ class SqliteStore:
 
     # In the writer thread
 
-    def _transact(self, venues: tuple[VenueId, ...], work: Callable[[Session], Awaitable[T]]) -> T:
+    def _transact(self, venues: Venues, work: Callable[[Session], Awaitable[T]]) -> T:
+        wanted = tuple(venues() if callable(venues) else venues)
+        if not wanted:
+            nothing = SqliteGateway(self._connection(), self._statements)
+            return finish(work(RowSession(nothing, {}, {}, clock_trusted=True)))
         gateway = self._begin_writing()
         try:
-            session = finish(begin(gateway, self._cache, venues, lock=True, clock=self._clock))
+            session = finish(begin(gateway, self._cache, wanted, lock=True, clock=self._clock))
             result = finish(work(session))
         except BaseException:
             gateway.rollback()

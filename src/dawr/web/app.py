@@ -70,13 +70,14 @@ class App:
 
     def _unfinished(self, endpoint: Endpoint | None, request: Request) -> Response:
         """The server stops and waits no longer: what it accepted is still finished, but nobody is left to say so."""
-        writes = endpoint is not None and endpoint.route.is_write
-        return self._problem(OutcomeUnknown() if writes else Stopping(), endpoint, request)
+        if endpoint is None or not endpoint.route.is_write:
+            return self._problem(Stopping(), endpoint, request)
+        unknown = OutcomeUnknown()
+        unknown.has_key = b"idempotency-key" in request.headers
+        return self._problem(unknown, endpoint, request)
 
     def _problem(self, error: Exception, endpoint: Endpoint | None, request: Request) -> Response:
-        keyed = b"idempotency-key" in request.headers
-        words = NOTHING if endpoint is None else endpoint.route.words
-        problem = problem_of(error, keyed=keyed, words=words)
+        problem = problem_of(error, words=NOTHING if endpoint is None else endpoint.route.words)
         if problem.code == "internal-error":
             log.error("api.error", route=None if endpoint is None else endpoint.route.path, exc_info=error)
         body = problem.body(request.correlation_id)

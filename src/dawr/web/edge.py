@@ -5,7 +5,7 @@ import msgspec
 from dawr.accounts import Accounts
 from dawr.engine import Engine
 from dawr.live.hub import Hub
-from dawr.ports import Clock, Ids
+from dawr.ports import Ids
 from dawr.settings import Settings
 from dawr.web.auth import Auth
 from dawr.web.client_address import Clients
@@ -17,7 +17,6 @@ MS_PER_HOUR = 60 * 60 * 1000
 class Edge(msgspec.Struct, frozen=True):
     engine: Engine
     ids: Ids
-    clock: Clock
     accounts: Accounts
     hub: Hub
     auth: Auth

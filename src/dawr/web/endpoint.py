@@ -8,6 +8,7 @@ import msgspec
 from dawr.domain.errors import UnknownTicket, UnknownVenue, UnknownVisit
 from dawr.domain.venue import VenueId
 from dawr.operations.snapshots import LookAtAnswer
+from dawr.ports import OutcomeUnknown
 from dawr.reliability.fingerprint import fingerprint
 from dawr.reliability.idempotency import AnswerKey, Claim, Reply
 from dawr.reliability.rate_limit import Verdict, headers
@@ -44,7 +45,11 @@ class Endpoint:
         call = await self._call(request, caller)
         if verdict is not None and not verdict.allowed:
             return await self._replay_or_refuse(call, verdict)
-        outcome = await route.handler(edge, call)
+        try:
+            outcome = await route.handler(edge, call)
+        except OutcomeUnknown as unknown:
+            unknown.has_key = call.claim is not None
+            raise
         if isinstance(outcome, Reply):
             return await self._respond(outcome, call, verdict)
         if verdict is not None and isinstance(outcome, Response):
@@ -75,11 +80,11 @@ class Endpoint:
             slug = self._edge.settings.clinic_venue
             return await engine.find_venue(slug), slug, ""
         asked_for = params[place]
-        if len(asked_for) > LONGEST_PARAMETER:
+        if any(len(param) > LONGEST_PARAMETER or not param.isprintable() for param in params.values()):
             raise BadRequest(404, "no-such-path", "There is nothing at this address.")
         if place in {"ticket", "visit"}:
             return await self._place_by_id(asked_for)
-        name, _, code = asked_for.partition(":")
+        name, _, code = (asked_for, "", "") if place == "venue" else asked_for.partition(":")
         venue_id = await engine.find_venue(name)
         return venue_id, await engine.slug_of(venue_id), code
 

@@ -43,12 +43,13 @@ class Problem(msgspec.Struct, frozen=True):
 def document(routes: Iterable[Route]) -> Json:
     """Everything that can be asked for, and every answer to it."""
     described = [route for route in routes if route.kind == "application/json"]
-    types = [kind for route in described for kind in (route.body, route.answer) if kind is not None]
-    _, components = msgspec.json.schema_components([*types, Problem], ref_template=SCHEMAS)
+    kinds = [kind for route in described for kind in (route.body, route.answer) if kind is not None]
+    schemas, components = msgspec.json.schema_components([*kinds, Problem], ref_template=SCHEMAS)
+    references = dict(zip(kinds, schemas, strict=False))
     components["Problem"]["additionalProperties"] = True
     paths: dict[str, Json] = {}
     for route in described:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, references)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -68,18 +69,18 @@ SECURITY_SCHEMES = {
 }
 
 
-def _operation(route: Route) -> Json:
+def _operation(route: Route, references: Mapping[Any, Json]) -> Json:
     operation: Json = {
         "operationId": route.name.replace("/", "-"),
         "summary": route.summary,
         "tags": [route.tag],
         "parameters": [*_path_parameters(route), *_query_parameters(route), *_headers(route)],
-        "responses": {str(status): answer for status, answer in sorted(_responses(route).items())},
+        "responses": {str(status): answer for status, answer in sorted(_responses(route, references).items())},
         "x-who": route.who,
     }
     if route.body is not None:
         needed = bool(_schema(route.body).get("required"))
-        operation["requestBody"] = {"required": needed, "content": _content(route.body)}
+        operation["requestBody"] = {"required": needed, "content": _content(references[route.body])}
     if route.who != "anyone":
         operation["security"] = [{"bearer": []}, {"cookie": []}]
     return operation
@@ -122,10 +123,10 @@ def _headers(route: Route) -> list[Json]:
     return [{"name": "Idempotency-Key", "in": "header", "required": False, "description": sentence, "schema": rule}]
 
 
-def _responses(route: Route) -> dict[int, Json]:
+def _responses(route: Route, references: Mapping[Any, Json]) -> dict[int, Json]:
     success: Json = {"description": route.summary}
     if route.answer is not None:
-        success["content"] = _content(route.answer)
+        success["content"] = _content(references[route.answer])
     answers = {route.status: success}
     if route.also_status is not None:
         answers[route.also_status] = success
@@ -170,16 +171,11 @@ def codes_of(route: Route) -> Mapping[int, set[str]]:
     return codes
 
 
-def _content(kind: Any) -> Json:  # noqa: ANN401 - any type that msgspec knows
-    return {"application/json": {"schema": _reference(kind)}}
+def _content(reference: Json) -> Json:
+    return {"application/json": {"schema": reference}}
 
 
-def _reference(kind: Any) -> Json:  # noqa: ANN401
-    (schema,), _ = msgspec.json.schema_components([kind], ref_template=SCHEMAS)
-    return schema
-
-
-def _schema(kind: Any) -> Json:  # noqa: ANN401
+def _schema(kind: Any) -> Json:  # noqa: ANN401 - any type that msgspec knows
     """The rules of a type, in place: of a query, or to see what is required."""
     (schema,), components = msgspec.json.schema_components([kind], ref_template="{name}")
     rules: Json = components.get(schema.get("$ref", ""), schema)

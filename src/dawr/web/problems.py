@@ -82,7 +82,7 @@ class Problem(msgspec.Struct, frozen=True):
         return self.headers if says_when or not self.retryable else (*self.headers, RETRY_SOON)
 
 
-def problem_of(error: Exception, *, keyed: bool = False, words: Mapping[str, str] = NO_WORDS) -> Problem:
+def problem_of(error: Exception, *, words: Mapping[str, str] = NO_WORDS) -> Problem:
     """What the caller is told, in the words of the door they came through.
 
     A fault that is not theirs is told without its inside.
@@ -95,7 +95,7 @@ def problem_of(error: Exception, *, keyed: bool = False, words: Mapping[str, str
     if isinstance(error, Busy | KeyReused):
         return Problem(status, error.code, _title(error), _title(error), retryable=isinstance(error, Busy))
     if isinstance(error, StoreFault):
-        retryable = isinstance(error, StoreAway) or (isinstance(error, OutcomeUnknown) and keyed)
+        retryable = isinstance(error, StoreAway) or (isinstance(error, OutcomeUnknown) and error.has_key)
         return Problem(status, CODE_OF_FAULT[type(error)], _title(error), _title(error), retryable=retryable)
     return Problem(500, "internal-error", "Something went wrong here.", "The fault was logged; nothing of it is shown.")
 

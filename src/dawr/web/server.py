@@ -1,6 +1,7 @@
 """The HTTP server: says when it is ready, and stops on SIGTERM within three seconds with exit code 0."""
 
 import asyncio
+import resource
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -98,6 +99,9 @@ class Server(uvicorn.Server):
 
 
 def listen(host: str, port: int) -> socket.socket:
+    """A socket that is listened on. Each connection is an open file: the system may let us have more of them."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -51,7 +51,7 @@ class ChangedQueue(msgspec.Struct, frozen=True):
     state: QueueState
 
 
-class NewRound(msgspec.Struct, frozen=True):
+class RoundAnswer(msgspec.Struct, frozen=True):
     queue: str
     day: str
     round: int
@@ -83,7 +83,7 @@ async def call_next_to_desk(edge: Edge, call: Call[CallNextInput]) -> Reply:
 
 
 async def reset(edge: Edge, call: Call[Reason]) -> Reply:
-    render = rendered(lambda key: NewRound(f"{call.venue}:{key[0]}", key[1], key[2]))
+    render = rendered(lambda key: RoundAnswer(f"{call.venue}:{key[0]}", key[1], key[2]))
     return await begin_new_round(edge, call, call.code, render, reason=call.given.reason)
 
 
@@ -214,7 +214,7 @@ ROUTES = (
         tag=TAG,
         handler=reset,
         body=Reason,
-        answer=NewRound,
+        answer=RoundAnswer,
         who="manager",
         venue="queue",
         refusals=(UnknownVenue, UnknownQueue),

@@ -56,6 +56,8 @@ async def login(edge: Edge, call: Call[SignInInput]) -> Response:
 async def logout(edge: Edge, call: Call[NoInput]) -> Response:
     if call.caller.session is not None:
         await edge.accounts.sign_out(call.caller.session)
+        for venue_id in call.caller.roles:
+            edge.hub.judge_again(venue_id)
     return answered(SignedOut(signed_out=True), headers=(edge.auth.no_cookie(call.request),))
 
 
@@ -73,6 +75,8 @@ async def change_password(edge: Edge, call: Call[PasswordInput]) -> Response:
     await edge.limits.try_login(username, call.request)
     if not await edge.accounts.change_password(account_id, call.given.old, call.given.new):
         raise BadRequest(403, "wrong-password", "The old password is not right.")
+    for venue_id in call.caller.roles:
+        edge.hub.judge_again(venue_id)
     await edge.limits.login_succeeded(username, call.request)
     return answered(PasswordChanged(changed=True), headers=(edge.auth.no_cookie(call.request),))
 

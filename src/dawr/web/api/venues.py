@@ -9,6 +9,7 @@ from dawr.domain.queue import Queue
 from dawr.domain.venue import Desk, Venue, VenueId
 from dawr.operations.admin import SetUp
 from dawr.operations.snapshots import LookAtVenue
+from dawr.ports import Unstorable
 from dawr.web.api.answers import VenueAnswer, venue_answer
 from dawr.web.api.queues import NoInput
 from dawr.web.auth import must_be_allowed
@@ -63,10 +64,21 @@ async def set_up(edge: Edge, call: Call[SetUpInput]) -> Response:
     try:
         venue_id = await edge.engine.find_venue(slug)
     except UnknownVenue:
-        return await _found(edge, call, wanted)
+        try:
+            return await _found(edge, call, wanted)
+        except Unstorable as fault:
+            venue_id = await _made_meanwhile(edge, slug, fault)
     must_be_allowed(call.caller, "owner", venue_id, slug, by="venue")
     changed = await edge.engine.do(venue_id, SetUp(wanted), origin=call.origin())
     return answered(changed)
+
+
+async def _made_meanwhile(edge: Edge, slug: str, fault: Unstorable) -> VenueId:
+    """Somebody was quicker with this slug; or else it was something else that could not be stored."""
+    try:
+        return await edge.engine.find_venue(slug)
+    except UnknownVenue:
+        raise fault from None
 
 
 async def _found(edge: Edge, call: Call[SetUpInput], wanted: Venue) -> Response:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from dawr.domain.errors import (
     InvalidValue,
+    LineEnded,
     NotInQueue,
     OutsideHours,
     QueueClosed,
@@ -101,7 +102,7 @@ async def call_next(edge: Edge, call: Call[CallInput]) -> Reply:
     return await edge.engine.answer(
         call.venue_id,
         CallNext(given.desk, given.clinic),
-        rendered(lambda called: _called(given.clinic, called)),
+        rendered(_called),
         claim=call.claim,
         origin=call.origin(),
     )
@@ -175,11 +176,11 @@ def _entered(place: Place, link: str) -> Entered:
     )
 
 
-def _called(clinic: str, called: Called) -> CalledPatient:
+def _called(called: Called) -> CalledPatient:
     ticket = called.ticket
     return CalledPatient(
         success=True,
-        clinic=clinic if ticket is None else ticket.queue_id,
+        clinic=called.queues[0],
         current=None if ticket is None else ticket.number,
         next=None if called.next is None else called.next.number,
         queue_length=called.waiting,
@@ -254,7 +255,7 @@ ROUTES = (
         answer=DonePatient,
         venue="clinic",
         limit="clinic-join",
-        refusals=(UnknownVenue, UnknownQueue, NotInQueue, TicketInWrongState, QueuePaused, InvalidValue),
+        refusals=(UnknownVenue, UnknownQueue, NotInQueue, TicketInWrongState, LineEnded, QueuePaused, InvalidValue),
         words=WORDS,
     ),
     Route(

@@ -8,22 +8,23 @@ from msgspec import Meta
 from dawr.domain.staff import Role
 
 
-class EnterInput(msgspec.Struct, forbid_unknown_fields=True):
-    clinic: str
-    user: str
-
-
 class ClinicInput(msgspec.Struct, forbid_unknown_fields=True):
     clinic: str
 
+    def __post_init__(self) -> None:
+        """Codes are the same in any case, and so is a retry that writes one in another."""
+        self.clinic = self.clinic.lower()
 
-class CallInput(msgspec.Struct, forbid_unknown_fields=True):
-    clinic: str
+
+class EnterInput(ClinicInput):
+    user: str
+
+
+class CallInput(ClinicInput):
     desk: str | None = None
 
 
-class DoneInput(msgspec.Struct, forbid_unknown_fields=True):
-    clinic: str
+class DoneInput(ClinicInput):
     user: str
     pin: Annotated[str, Meta(max_length=6, description="Not asked for by any clinic yet.")] | None = None
 

@@ -24,7 +24,7 @@ from dawr.operations.snapshots import LookAtLine, LookAtVenue, LookAtVisit
 from dawr.operations.staff import Call as CallOne
 from dawr.operations.staff import Called, CallNext, Finish, Miss
 from dawr.operations.ticket import Place
-from dawr.operations.visitor import Issue, Leave
+from dawr.operations.visitor import Cancel, Join
 from dawr.reliability.idempotency import Reply
 from dawr.web.api.queues import ListQuery, NoInput, cursor_at, place_of_cursor
 from dawr.web.call import Call, Response, answered, rendered
@@ -63,7 +63,7 @@ STATUS_WORDS: Mapping[State, Status] = {
 async def join(edge: Edge, call: Call[JoinInput]) -> Reply:
     given = call.given
     link = new_link(edge.ids, call.venue_id)
-    issue = Issue(
+    joining = Join(
         queue=await _waitlist(edge, call),
         visitor=given.mobileNumber,
         ticket_id=TicketId(edge.ids.new(call.venue_id)),
@@ -75,7 +75,7 @@ async def join(edge: Edge, call: Call[JoinInput]) -> Reply:
     )
     return await edge.engine.answer(
         call.venue_id,
-        issue,
+        joining,
         rendered(lambda place: JoinedAnswer(success=True, data=_joined(place, link)), status=201),
         claim=call.claim,
         origin=call.origin(),
@@ -114,7 +114,7 @@ async def change_status(edge: Edge, call: Call[StatusInput]) -> Reply:
         "CALLED": CallOne(ticket_id),
         "SEATED": Finish(ticket_id),
         "NO_SHOW": Miss(ticket_id),
-        "CANCELLED": Leave(ticket_id),
+        "CANCELLED": Cancel(ticket_id),
     }
     return await edge.engine.answer(
         call.venue_id,
@@ -139,7 +139,7 @@ def _joined(place: Place, link: NewLink) -> Joined:
         id=ticket.ticket_id,
         tokenNumber=ticket.number,
         displayNumber=ticket.label,
-        status=STATUS_WORDS[ticket.state],
+        status=_status(ticket),
         position=_position(place),
         estimatedWaitMinutes=place.wait_minutes,
         partySize=ticket.party_size,
@@ -157,7 +157,7 @@ def _entry(place: Place) -> Entry:
         id=ticket.ticket_id,
         tokenNumber=ticket.number,
         displayNumber=ticket.label,
-        status=STATUS_WORDS[ticket.state],
+        status=_status(ticket),
         position=_position(place),
         estimatedWaitMinutes=place.wait_minutes,
         partySize=ticket.party_size,
@@ -171,7 +171,7 @@ def _staff_entry(ticket: Ticket) -> StaffEntry:
         id=ticket.ticket_id,
         tokenNumber=ticket.number,
         displayNumber=ticket.label,
-        status=STATUS_WORDS[ticket.state],
+        status=_status(ticket),
         name=ticket.name,
         mobileNumber=ticket.visitor,
         partySize=ticket.party_size,
@@ -183,6 +183,13 @@ def _staff_entry(ticket: Ticket) -> StaffEntry:
 
 def _called(called: Called) -> StaffEntryAnswer:
     return StaffEntryAnswer(success=True, data=None if called.ticket is None else _staff_entry(called.ticket))
+
+
+def _status(ticket: Ticket) -> Status:
+    """Whoever missed their call did not cancel, though their ticket expires when they come again or the day ends."""
+    if ticket.state == "expired" and (ticket.missed_at or 0) > (ticket.rejoined_at or 0):
+        return "NO_SHOW"
+    return STATUS_WORDS[ticket.state]
 
 
 def _position(place: Place) -> int:

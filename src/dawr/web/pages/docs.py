@@ -58,6 +58,8 @@ def _kind(rule: Json) -> str:
         return " or ".join(_kind(part) for part in rule["anyOf"])
     if "enum" in rule:
         return " | ".join(str(value) for value in rule["enum"])
+    if "prefixItems" in rule:
+        return f"[{', '.join(_kind(part) for part in rule['prefixItems'])}]"
     if rule.get("type") == "array":
         return f"list of {_kind(rule.get('items', {}))}"
     return str(rule.get("type", "anything"))

@@ -147,7 +147,7 @@ CROSS JOIN LATERAL (
     SELECT * FROM tickets AS s
     WHERE s.venue_id = k.venue_id AND s.queue_id = k.queue_id AND s.day = k.day AND s.round = k.round
         AND coalesce(s.open_key, '') <> ''
-        AND (-s.priority, s.sequence) > (k.priority, k.sequence)
+        AND s.priority <= k.priority AND (s.priority < k.priority OR s.sequence > k.sequence)
     ORDER BY s.priority DESC, s.sequence
     LIMIT k.step
 ) AS t;

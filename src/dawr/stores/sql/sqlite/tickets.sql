@@ -104,6 +104,6 @@ SELECT
 FROM tickets
 WHERE venue_id = ?1 AND queue_id = ?2 AND day = ?3 AND round = ?4
     AND coalesce(open_key, '') <> ''
-    AND (-priority, sequence) > (?5, ?6)
+    AND priority <= ?5 AND (priority < ?5 OR sequence > ?6)
 ORDER BY priority DESC, sequence
 LIMIT ?7;

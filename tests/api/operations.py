@@ -1,0 +1,92 @@
+"""Every operation of the OpenAPI document, and how it is asked for things that are there."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from dawr.web.openapi import document
+from dawr.web.table import ROUTES
+from tests.api.world import PASSWORD
+from tests.builders import a_new
+
+DOCUMENT: Final[dict[str, Any]] = json.loads(json.dumps(document(ROUTES)))
+OPERATIONS: Final[dict[str, tuple[str, str, dict[str, Any]]]] = {
+    operation["operationId"]: (method.upper(), path, operation)
+    for path, methods in DOCUMENT["paths"].items()
+    for method, operation in methods.items()
+}
+
+
+class Asked(NamedTuple):
+    """How an operation is asked so that only who asks may stand in the way."""
+
+    params: Mapping[str, str]
+    body: object = None
+    query: str = ""
+
+
+class Things(NamedTuple):
+    """What there is at the clinic to be asked for."""
+
+    queue: str
+    code: str
+    ticket: str
+    visitor: str
+    visit: str
+    token: str
+    set_up: dict[str, Any]
+    version: int
+    """The venue's, when all this was there."""
+
+
+def asked_for(things: Things) -> dict[str, Asked]:
+    """Every operation has its line here. A route that has none fails the first test below."""
+    queue, ticket, visit = {"queue": things.queue}, {"ticket": things.ticket}, {"visit": things.visit}
+    venue = {"venue": "clinic"}
+    member, token = {**venue, "username": "target"}, {**venue, "token": things.token}
+    plain = {"live", "ready", "clinic-health", "openapi", "me"}
+    verbs = ("call", "recall", "start", "finish", "miss", "rejoin", "hold", "resume", "leave")
+    at_door = {"clinic": things.code, "user": things.visitor}
+    joining = {"name": "A party", "mobileNumber": "+97433001122", "partySize": 2}
+    return {
+        **{name: Asked({}) for name in plain},
+        **{f"{verb}-ticket": Asked(ticket, {}) for verb in verbs},
+        **{f"{verb}-queue": Asked(queue, {}) for verb in ("open", "pause", "resume", "close", "reset")},
+        "look-at-queue": Asked(queue),
+        "list-tickets": Asked(queue),
+        "take-ticket": Asked(queue, {}),
+        "call-next-from-queue": Asked(queue, {}),
+        "call-next": Asked({"desk": "clinic:room"}, {}),
+        "look-at-ticket": Asked(ticket),
+        "start-visit": Asked(venue, {"queue": things.code}),
+        "look-at-visit": Asked(visit),
+        "leave-visit": Asked(visit, {}),
+        "rejoin-visit": Asked(visit, {}),
+        "look-at-venue": Asked(venue),
+        "look-at-set-up": Asked(venue),
+        "set-up-venue": Asked(venue, things.set_up),
+        "look-at-audit": Asked(venue),
+        "login": Asked({}, {"username": "who may sign in is tested elsewhere"}),
+        "logout": Asked({}, {}),
+        "change-password": Asked({}, {"old": PASSWORD, "new": "short"}),
+        "list-staff": Asked(venue),
+        "add-staff": Asked(venue, {"username": a_new("new"), "role": "viewer", "password": PASSWORD}),
+        "change-role": Asked(member, {"role": "viewer"}),
+        "disable-staff": Asked(member, {}),
+        "enable-staff": Asked(member, {}),
+        "list-tokens": Asked(venue),
+        "make-token": Asked(venue, {"kind": "display", "name": "A wall"}),
+        "revoke-token": Asked(token, {}),
+        "queue-enter": Asked({}, at_door),
+        "queue-status": Asked({}, query=f"?clinic={things.code}"),
+        "queue-call": Asked({}, {"clinic": things.code}),
+        "queue-done": Asked({}, at_door),
+        "queue-reset": Asked({}, {"clinic": things.code}),
+        "queue-position": Asked({}, query=f"?clinic={things.code}&user={things.visitor}"),
+        "admin-login": Asked({}, {"username": "who may sign in is tested elsewhere"}),
+        "restaurant-join": Asked(venue, joining),
+        "restaurant-queue-status": Asked(venue, query=f"?entryId={things.ticket}&secret={things.visit}"),
+        "restaurant-list": Asked(venue),
+        "restaurant-call-next": Asked(venue, {}),
+        "restaurant-change-status": Asked({**venue, "entry": things.ticket}, {"status": "CALLED"}),
+    }

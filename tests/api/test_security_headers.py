@@ -1,0 +1,92 @@
+"""What every answer says to a browser, whatever the answer is."""
+
+import pytest
+
+from tests.api.pages import Page
+from tests.api.world import Api
+from tests.running import Answer
+
+PATHS = {
+    "an answer": ("GET", "/v1/venues/clinic", 200),
+    "a document": ("GET", "/openapi.json", 200),
+    "a style": ("GET", "/static/page.css", 200),
+    "nothing there": ("GET", "/nothing", 404),
+    "no such style": ("GET", "/static/nothing.css", 404),
+    "another method": ("DELETE", "/v1/venues/clinic", 405),
+    "not signed in": ("GET", "/v1/me", 401),
+    "a refusal": ("POST", "/v1/queues/clinic:closed/tickets", 409),
+    "health": ("GET", "/health/ready", 200),
+}
+PAGES = ("/docs", "/first-run", "/first-run?code=x")
+
+
+def directives(answer: Answer) -> dict[str, str]:
+    parts = [part.strip().partition(" ") for part in answer.headers["content-security-policy"].split(";")]
+    return {name: value for name, _, value in parts}
+
+
+@pytest.mark.parametrize("what", PATHS)
+def test_every_answer_lets_a_browser_run_nothing(api: Api, what: str) -> None:
+    method, path, status = PATHS[what]
+
+    answer = api.ask(method, path)
+
+    assert answer.status == status
+    policy = directives(answer)
+    assert policy["default-src"] == policy["frame-ancestors"] == policy["base-uri"] == "'none'"
+    assert "script-src" not in policy
+    must_be_guarded(answer)
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_runs_and_shows_only_what_is_ours(api: Api, path: str) -> None:
+    answer = api.get(path)
+
+    assert answer.status == 200
+    policy = directives(answer)
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert policy["default-src"] == policy["frame-ancestors"] == policy["object-src"] == "'none'"
+    assert policy["script-src"] == policy["style-src"] == policy["form-action"] == "'self'"
+    assert "unsafe" not in answer.headers["content-security-policy"]
+    must_be_guarded(answer)
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_has_nothing_inline_and_loads_nothing_from_elsewhere(api: Api, path: str) -> None:
+    page = Page(api.get(path).body)
+
+    assert page.inline == []
+    assert page.addresses
+    assert all(address.startswith(("/", "#")) and not address.startswith("//") for address in page.addresses)
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_what_a_page_loads_is_there(api: Api, path: str) -> None:
+    for address in Page(api.get(path).body).addresses:
+        if address.startswith("/"):
+            assert api.get(address).status == 200
+
+
+@pytest.mark.parametrize("path", ["/v1/venues/clinic", "/docs", "/nothing"])
+def test_https_is_kept_for_a_year_and_http_promises_nothing(api: Api, path: str) -> None:
+    plain, secure = api.get(path), api.get(path, headers={"X-Forwarded-Proto": "https"})
+
+    assert "strict-transport-security" not in plain.headers
+    assert secure.headers["strict-transport-security"] == "max-age=31536000; includeSubDomains"
+
+
+@pytest.mark.parametrize("name", ["../app.py", "..%2fapp.py", "%2e%2e/app.py", "page.css/", ".", "page.css%00"])
+def test_nothing_but_the_pages_files_is_given_out(api: Api, name: str) -> None:
+    answer = api.get(f"/static/{name}")
+
+    assert answer.status == 404
+    assert b"import" not in answer.body
+
+
+def must_be_guarded(answer: Answer) -> None:
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["referrer-policy"] == "no-referrer"
+    assert answer.headers["cross-origin-resource-policy"] == "same-origin"
+    assert answer.headers["cache-control"] == "no-store"
+    assert answer.headers["x-correlation-id"]
+    assert "server" not in answer.headers
