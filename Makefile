@@ -29,8 +29,11 @@ check: .venv/.installed ## Lint, format and types
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-bench: .venv/.installed ## Measure the engine
+bench: .venv/.installed ## Measure the engine, the edge, the restaurant's rush, and event streams
 	$(BIN)/python -m benchmarks.engine
+	$(BIN)/python -m benchmarks.http
+	$(BIN)/python -m benchmarks.restaurant
+	$(BIN)/python -m benchmarks.streams
 
 prove: .venv/.installed ## Run the long tests: load, and kill -9 under load
 	$(PYTEST) -q -m prove --timeout 3600 tests

@@ -21,9 +21,9 @@ class Cors:
             return None
         methods, _ = self._router.methods(request.scope["path"])
         if request.headers.get(b"origin") not in self._origins:
-            return Response(204, b"")
+            return Response(200, b"")
         return Response(
-            204,
+            200,
             b"",
             (
                 (b"access-control-allow-methods", ", ".join(sorted(methods)).encode()),

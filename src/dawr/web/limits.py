@@ -33,7 +33,6 @@ class Limits:
             "clinic-join": _policy("clinic-join", settings.limit_clinic_join, MINUTE, settings.workers),
             "join": _policy("join", settings.limit_join, MINUTE, settings.workers),
             "look": _policy("look", settings.limit_look, MINUTE, settings.workers),
-            "write": _policy("write", settings.limit_join, MINUTE, settings.workers),
         }
         self._caller = _policy("caller", settings.limit_caller, MINUTE, settings.workers)
         self._login = _policy("login", settings.limit_login, QUARTER, settings.workers)
@@ -71,7 +70,7 @@ class Limits:
         return self._by_address[limit], self._address(request)
 
     def _login_keys(self, username: str, request: Request) -> tuple[str, str]:
-        return (f"account {username[:64].lower()}", f"address {self._address(request)}")
+        return (f"account {username.strip().lower()}", f"address {self._address(request)}")
 
     def _address(self, request: Request) -> str:
         return limit_key(self._clients.client_of(request.scope))

@@ -20,7 +20,7 @@ Who = Literal["anyone", "signed-in"] | Role
 VenueFrom = Literal["clinic", "venue", "queue", "desk", "ticket", "visit"]
 """Where the venue is found: the clinic door's, or the path's parameter of this name."""
 
-LimitClass = Literal["clinic-join", "join", "look", "write"]
+LimitClass = Literal["clinic-join", "join", "look"]
 
 Handler = Callable[[Edge, Call[Any]], Awaitable[Reply | Response | Stream]]
 

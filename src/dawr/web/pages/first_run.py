@@ -99,7 +99,7 @@ ROUTES = (
         summary="Make the owner's account",
         tag="pages",
         handler=make,
-        limit="write",
+        limit="join",
         kind="text/html",
     ),
 )
