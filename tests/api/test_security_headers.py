@@ -17,7 +17,7 @@ PATHS = {
     "a refusal": ("POST", "/v1/queues/clinic:closed/tickets", 409),
     "health": ("GET", "/health/ready", 200),
 }
-PAGES = ("/docs", "/first-run", "/first-run?code=x")
+PAGES = ("/", "/docs", "/first-run", "/first-run?code=x")
 
 
 def directives(answer: Answer) -> dict[str, str]:

@@ -110,7 +110,7 @@ class App:
         ]
         if b"origin" in request.headers:
             parts += [b"%b: %b\r\n" % header for header in self._cors.headers(request.headers[b"origin"])]
-        if self._edge.clients.is_secure(request.scope):
+        if b"x-forwarded-proto" in request.headers and self._edge.clients.is_secure(request.scope):
             parts.append(b"%b: %b\r\n" % HSTS)
         return b"".join(parts)
 

@@ -25,6 +25,10 @@ EXPLAINED = {
     "file": "The file's name.",
 }
 
+JSON = "application/json"
+DESCRIBED_KINDS = {JSON, "text/event-stream"}
+"""Pages and their files are for people, who see them."""
+
 Json = dict[str, Any]
 
 
@@ -42,7 +46,7 @@ class Problem(msgspec.Struct, frozen=True):
 
 def document(routes: Iterable[Route]) -> Json:
     """Everything that can be asked for, and every answer to it."""
-    described = [route for route in routes if route.kind == "application/json"]
+    described = [route for route in routes if route.kind in DESCRIBED_KINDS]
     kinds = [kind for route in described for kind in (route.body, route.answer) if kind is not None]
     schemas, components = msgspec.json.schema_components([*kinds, Problem], ref_template=SCHEMAS)
     references = dict(zip(kinds, schemas, strict=False))
@@ -127,6 +131,8 @@ def _responses(route: Route, references: Mapping[Any, Json]) -> dict[int, Json]:
     success: Json = {"description": route.summary}
     if route.answer is not None:
         success["content"] = _content(references[route.answer])
+    elif route.kind != JSON:
+        success["content"] = {route.kind: {"schema": {"type": "string"}}}
     answers = {route.status: success}
     if route.also_status is not None:
         answers[route.also_status] = success

@@ -1,0 +1,24 @@
+"""What somebody sees who opens the bare address."""
+
+from dawr import __version__
+from dawr.web.call import Call, Response
+from dawr.web.edge import Edge
+from dawr.web.pages.rendering import page
+from dawr.web.routes import Route
+
+
+async def home(_: Edge, __: Call[None]) -> Response:
+    return page("home.html", version=__version__)
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/",
+        name="home",
+        summary="That Dawr is here, and where to go from here",
+        tag="pages",
+        handler=home,
+        kind="text/html",
+    ),
+)
