@@ -9,8 +9,6 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import Context
-from functools import partial
-from threading import Lock
 from typing import Any, ClassVar, Generic, TypeVar, cast
 from zlib import crc32
 
@@ -22,7 +20,7 @@ from dawr.domain.events import NOBODY, Event, Origin
 from dawr.domain.venue import Venue, VenueId
 from dawr.operations.operation import Operation, View
 from dawr.operations.transaction import NotLoaded, Transaction
-from dawr.ports import Changes, Clock, OutcomeUnknown, Session, Store, StoreAway, StoreFault, Venues, Wants
+from dawr.ports import Changes, Clock, OutcomeUnknown, Session, Store, StoreAway, StoreFault, Wants
 from dawr.reliability.idempotency import Claim, KeyReused, Reply
 
 R = TypeVar("R")
@@ -190,11 +188,7 @@ class Command(msgspec.Struct, Generic[R], eq=False):
 
 
 class Lane:
-    """The commands of some venues, one batch after the other.
-
-    A store with a writer of its own is handed the next batch while it is still busy with one. Which commands
-    that batch has is decided when the writer comes to it: until then it grows.
-    """
+    """The commands of some venues, one batch after the other."""
 
     def __init__(self, store: Store, clock: Clock, *, batch_limit: int, committed: Committed) -> None:
         self._store = store
@@ -202,8 +196,7 @@ class Lane:
         self._clock = clock
         self._batch_limit = batch_limit
         self._commands: deque[Command[Any]] = deque()
-        self._taking = Lock()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._task: asyncio.Task[None] | None = None
         self._stopping = False
 
     def __len__(self) -> int:
@@ -211,39 +204,37 @@ class Lane:
 
     def add(self, command: Command[Any]) -> None:
         self._commands.append(command)
-        if len(self._tasks) < self._store.batches_at_once:
+        if self._task is None:
             # In a context of its own: what a lane logs is not the doing of whichever request woke it.
-            self._tasks.add(asyncio.get_running_loop().create_task(self._drain(), context=Context()))
+            self._task = asyncio.get_running_loop().create_task(self._drain(), context=Context())
 
     async def stop(self) -> None:
         """Finish what is there; if the store turns out to be away, waiting for it any longer is of no use."""
         self._stopping = True
-        while self._tasks:
-            await asyncio.wait(self._tasks)
+        while self._task is not None:
+            await asyncio.wait([self._task])
 
     async def _drain(self) -> None:
         # Nothing is awaited between the last look at the deque and giving the task up: no command is left behind.
         try:
             while self._commands:
-                batch: list[Command[Any]] = []
-                await self._run(batch, partial(self._fill, batch))
+                await self._run(self._next_batch())
         finally:
-            self._tasks.discard(cast("asyncio.Task[None]", asyncio.current_task()))
+            self._task = None
 
-    def _fill(self, batch: list[Command[Any]]) -> set[VenueId]:
-        """Take what waits into the batch, perhaps nothing any more; the venues that it is about."""
-        with self._taking:
-            while self._commands and len(batch) < self._batch_limit:
-                if batch and (batch[0].operation.alone or self._commands[0].operation.alone):
-                    break
+    def _next_batch(self) -> list[Command[Any]]:
+        batch = [self._commands.popleft()]
+        if not batch[0].operation.alone:
+            while self._commands and len(batch) < self._batch_limit and not self._commands[0].operation.alone:
                 batch.append(self._commands.popleft())
-        return _venues(batch)
+        return batch
 
-    async def _run(self, batch: list[Command[Any]], venues: Venues) -> None:
+    async def _run(self, batch: list[Command[Any]]) -> None:
         """Answer every command of the batch, whatever happens to it."""
         try:
             outcomes, changed = await self._store.transact(
-                venues, lambda session: decide_all(session, batch, self._clock())
+                {command.venue_id for command in batch},
+                lambda session: decide_all(session, batch, self._clock()),
             )
         except (StoreAway, OutcomeUnknown) as fault:
             log.warning("batch.failed", commands=len(batch), fault=type(fault).__name__, reason=str(fault))
@@ -255,8 +246,8 @@ class Lane:
                 _resolve(batch, [fault])
             else:
                 half = len(batch) // 2
-                for part in (batch[:half], batch[half:]):
-                    await self._run(part, _venues(part))
+                await self._run(batch[:half])
+                await self._run(batch[half:])
         else:
             _resolve(batch, outcomes)
             if changed:
@@ -272,9 +263,8 @@ class Lane:
     def _give_up_waiting(self, fault: StoreFault) -> None:
         """The store is away: whoever waited too long already, or all if we stop, need not wait for it again."""
         overdue = asyncio.get_running_loop().time() - PATIENCE_SECONDS
-        with self._taking:
-            while self._commands and (self._stopping or self._commands[0].since < overdue):
-                _resolve([self._commands.popleft()], [StoreAway(*fault.args)])
+        while self._commands and (self._stopping or self._commands[0].since < overdue):
+            _resolve([self._commands.popleft()], [StoreAway(*fault.args)])
 
 
 async def decide_all(session: Session, batch: list[Command[Any]], now: int) -> tuple[list[object], list[Changes]]:
@@ -336,10 +326,6 @@ async def _load(
                 continue
     for venue_id, rows in (await session.load(wants, depth=depth)).items():
         transactions[venue_id].absorb(wants[venue_id], rows, depth=depth)
-
-
-def _venues(batch: list[Command[Any]]) -> set[VenueId]:
-    return {command.venue_id for command in batch}
 
 
 def _open(session: Session, now: int) -> dict[VenueId, Transaction]:

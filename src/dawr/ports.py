@@ -156,22 +156,14 @@ class AccountStore(Protocol):
         """True for one of all who bring the right code, however many come at once."""
 
 
-Venues = Iterable[VenueId] | Callable[[], Iterable[VenueId]]
-
-
 class Store(Protocol):
     @property
     def accounts(self) -> AccountStore: ...
 
-    batches_at_once: int
-    """How many batches of one lane to hand over before the first is done; more than one where they wait in line."""
-
-    async def transact(self, venues: Venues, work: Callable[[Session], Awaitable[T]]) -> T:
+    async def transact(self, venues: Iterable[VenueId], work: Callable[[Session], Awaitable[T]]) -> T:
         """Lock the venues' heads in id order, run work, commit; return only when the disk has it.
 
-        Work may be run again from the start, and must not keep anything from an earlier run. Venues that are
-        asked for are asked for once, when their turn has come, perhaps in another thread; if there are none,
-        work is run without a transaction.
+        Work may be run again from the start, and must not keep anything from an earlier run.
         """
 
     async def read(self, venues: Iterable[VenueId], work: Callable[[Session], Awaitable[T]]) -> T:

@@ -150,7 +150,7 @@ def checked_visitor(visitor: str, *, field: str = "visitor") -> str:
 
     The same name typed on two keyboards is one name, whatever way its accents are put together.
     """
-    trimmed = normalize("NFC", visitor).strip()
+    trimmed = (visitor if visitor.isascii() else normalize("NFC", visitor)).strip()
     visible = trimmed if trimmed.isprintable() else trimmed.translate(JOINERS)
     if not visible.strip():
         raise InvalidValue(field, "The visitor needs a name or a number: it is empty.")

@@ -182,7 +182,8 @@ class Transaction:
     def record(self, verb: Verb, after: Ticket, *, before: Ticket | None = None, line: Line | None = None) -> Ticket:
         """Let a ticket change, with everything that must change with it. `line` is its line, if it changed already."""
         first = self.first_waiting(after.queue_id) if verb == "call" else None
-        after = msgspec.structs.replace(after, version=self.next_version)
+        if after.version != self.next_version:
+            after = msgspec.structs.replace(after, version=self.next_version)
         self._set(self._tickets, after.ticket_id, after)
         if after.open_key is not None:
             self._set(self._by_open_key, after.open_key, after.ticket_id)

@@ -72,6 +72,7 @@ class Issue(Operation[Place], frozen=True):
             label=queue.label(line.last_number),
             priority=self.priority,
             sequence=tx.next_version,
+            version=tx.next_version,
             state="waiting",
             visitor=visitor,
             open_key=open_key(queue.id, visitor),

@@ -14,7 +14,7 @@ import asyncpg
 import msgspec
 
 from dawr.domain.venue import Head, Venue, VenueId
-from dawr.ports import Clock, ClockUntrusted, OutcomeUnknown, Session, StoreAway, Unstorable, Venues
+from dawr.ports import Clock, ClockUntrusted, OutcomeUnknown, Session, StoreAway, Unstorable
 from dawr.stores import migrations
 from dawr.stores.accounts import StoredAccounts
 from dawr.stores.checking import faults_in
@@ -63,9 +63,6 @@ REPEATED = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
 
 
 class PostgresStore:
-    batches_at_once = 1
-    """Two of one lane would only wait for each other's lock."""
-
     def __init__(self, pool: "asyncpg.Pool[asyncpg.Record]", *, clock: Clock) -> None:
         self.accounts = StoredAccounts(self)
         self._pool = pool
@@ -87,8 +84,8 @@ class PostgresStore:
         )
         return cls(pool, clock=clock)
 
-    async def transact(self, venues: Venues, work: Callable[[Session], Awaitable[T]]) -> T:
-        wanted = tuple(venues() if callable(venues) else venues)
+    async def transact(self, venues: Iterable[VenueId], work: Callable[[Session], Awaitable[T]]) -> T:
+        wanted = tuple(venues)
         return await self._run(lambda c: self._transact(c, wanted, work))
 
     async def read(self, venues: Iterable[VenueId], work: Callable[[Session], Awaitable[T]]) -> T:

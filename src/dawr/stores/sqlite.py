@@ -1,14 +1,17 @@
-"""One SQLite file, one writer thread, a commit that waits for the disk.
+"""One SQLite file, one connection that writes, a commit that waits for the disk.
 
-A transaction runs whole in the writer thread, so work that is handed in may await only
-the session. Readers see the last commit and never hold the writer up.
+A batch is loaded, decided and saved where it comes from, on the event loop: all in memory, so
+that it waits for nothing and shares the interpreter with nobody. Only its commit, which waits
+for the disk, is the writer thread's. Work that is handed in may await only the session.
+Whoever writes has the turn from beginning to commit. Readers see the last commit and never
+hold the writer up.
 """
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor, wait
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -16,11 +19,11 @@ import apsw
 import msgspec
 
 from dawr.domain.venue import Head, Venue, VenueId
-from dawr.ports import Clock, OutcomeUnknown, Session, StoreAway, Unstorable, Venues
+from dawr.ports import Clock, OutcomeUnknown, Session, StoreAway, Unstorable
 from dawr.stores import migrations
 from dawr.stores.accounts import StoredAccounts
 from dawr.stores.checking import faults_in
-from dawr.stores.session import Row, RowSession, VenueCache, all_statements, begin
+from dawr.stores.session import Row, VenueCache, all_statements, begin
 
 T = TypeVar("T")
 
@@ -32,25 +35,26 @@ WAL_BYTES_KEPT = 64 * 1024 * 1024
 
 
 class SqliteStore:
-    batches_at_once = 2
-    """The writer goes on with the next batch at once, and does not wait for the event loop to hand it over."""
-
     def __init__(self, path: Path, *, clock: Clock) -> None:
         self.path = path
         self.accounts = StoredAccounts(self)
         self._clock = clock
         self._statements = all_statements("sqlite")
         self._cache = VenueCache()
+        self._turn = threading.Lock()
+        self._queueing = ThreadPoolExecutor(1, thread_name_prefix="dawr-queueing")
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="dawr-writer")
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="dawr-reader")
-        self._connections = threading.local()
+        self._reading = threading.local()
         self._opened: list[apsw.Connection] = []
-        self._writing = False
+        self._writing: apsw.Connection | None = None
+        self._busy_ms = BUSY_MS
         self._failed_at: int | None = None
 
-    async def transact(self, venues: Venues, work: Callable[[Session], Awaitable[T]]) -> T:
+    async def transact(self, venues: Iterable[VenueId], work: Callable[[Session], Awaitable[T]]) -> T:
         try:
-            result: T = await _in_thread(self._writer, self._transact, venues, work)
+            async with self._having_the_turn():
+                result = await self._transact(tuple(venues), work)
         except StoreAway:
             self._failed_at = self._clock()
             raise
@@ -61,31 +65,31 @@ class SqliteStore:
         return await _in_thread(self._readers, self._read, tuple(venues), work)
 
     async def add_venue(self, venue: Venue, head: Head) -> None:
-        await _in_thread(self._writer, self._add_venue, venue, head)
+        await self._write(self._add_venue, venue, head)
 
     async def venue_ids(self) -> dict[str, VenueId]:
         return await _in_thread(self._readers, self._venue_ids)
 
     async def purge_answers(self, now: int, *, most: int) -> int:
-        return await _in_thread(self._writer, self._purge_answers, now, most)
+        return await self._write(self._purge_answers, now, most)
 
     async def select_rows(self, name: str, *arguments: str | int | None) -> list[Row]:
         return await _in_thread(self._readers, self._select_rows, name, arguments)
 
     async def change_rows(self, name: str, *arguments: str | int | None) -> int:
-        return await _in_thread(self._writer, self._change_rows, name, arguments)
+        return await self._write(self._change_rows, name, arguments)
 
     async def ping(self) -> None:
         """On a disk that is nearly full a small write may succeed where a batch failed a moment ago."""
         if self._failed_at is not None and self._clock() - self._failed_at < DOUBTED_MS:
             raise StoreAway("SQLite: the last batch could not be stored")
-        await _in_thread(self._writer, self._ping)
+        await self._write(self._ping)
 
     async def migrate(self) -> list[str]:
-        return await _in_thread(self._writer, self._migrate)
+        return await self._write(self._migrate)
 
     async def renew_epochs(self, new_epoch: Callable[[], int]) -> int:
-        return await _in_thread(self._writer, self._renew_epochs, new_epoch)
+        return await self._write(self._renew_epochs, new_epoch)
 
     async def faults(self) -> list[str]:
         return await _in_thread(self._readers, self._faults)
@@ -94,32 +98,78 @@ class SqliteStore:
         return await _in_thread(self._readers, self._pending_migrations)
 
     async def close(self) -> None:
-        if self._writing:
-            await _in_thread(self._writer, self._checkpoint)
-        self._writer.shutdown()
-        self._readers.shutdown()
+        if self._writing is not None:
+            await self._write(self._checkpoint)
+        for threads in (self._queueing, self._writer, self._readers):
+            threads.shutdown()
         for connection in self._opened:
             connection.close()
 
-    # In the writer thread
+    # Having the turn
 
-    def _transact(self, venues: Venues, work: Callable[[Session], Awaitable[T]]) -> T:
-        wanted = tuple(venues() if callable(venues) else venues)
-        if not wanted:
-            nothing = SqliteGateway(self._connection(), self._statements)
-            return finish(work(RowSession(nothing, {}, {}, clock_trusted=True)))
-        gateway = self._begin_writing()
+    @asynccontextmanager
+    async def _having_the_turn(self) -> AsyncIterator[None]:
+        """One at a time, whichever event loop or thread they come from."""
+        if not self._turn.acquire(blocking=False):
+            waiting = asyncio.wrap_future(self._queueing.submit(self._turn.acquire))
+            try:
+                await asyncio.shield(waiting)
+            except asyncio.CancelledError:
+                waiting.add_done_callback(lambda _: self._turn.release())
+                raise
         try:
-            session = finish(begin(gateway, self._cache, wanted, lock=True, clock=self._clock))
-            result = finish(work(session))
-        except BaseException:
+            yield
+        finally:
+            self._turn.release()
+
+    async def _write(self, function: Callable[..., T], *arguments: object) -> T:
+        async with self._having_the_turn():
+            return await self._in_writer(function, *arguments)
+
+    async def _in_writer(self, function: Callable[..., T], *arguments: object) -> T:
+        """Whoever is cancelled meanwhile still keeps the turn until it is done: the connection is in use."""
+        doing = self._writer.submit(function, *arguments)
+        with _faults_told():
+            try:
+                return await asyncio.shield(asyncio.wrap_future(doing))
+            except asyncio.CancelledError:
+                wait([doing])
+                raise
+
+    async def _transact(self, venues: tuple[VenueId, ...], work: Callable[[Session], Awaitable[T]]) -> T:
+        gateway = await self._begin_at_once()
+        with _faults_told():
+            try:
+                session = finish(begin(gateway, self._cache, venues, lock=True, clock=self._clock))
+                result = finish(work(session))
+            except BaseException:
+                gateway.rollback()
+                raise
+        await self._in_writer(gateway.commit)
+        return result
+
+    async def _begin_at_once(self) -> "SqliteGateway":
+        """If another process writes to the file, it is waited for by the writer thread and not by the event loop."""
+        with _faults_told():
+            gateway = SqliteGateway(self._connection(), self._statements)
+            gateway.wait_for_others(0)
+            try:
+                gateway.run("BEGIN IMMEDIATE")
+            except apsw.BusyError:
+                pass
+            else:
+                return gateway
+        try:
+            return await self._in_writer(self._begin_writing)
+        except asyncio.CancelledError:
             gateway.rollback()
             raise
-        gateway.commit()
-        return result
+
+    # In the writer thread
 
     def _begin_writing(self) -> "SqliteGateway":
         gateway = SqliteGateway(self._connection(), self._statements)
+        gateway.wait_for_others(self._busy_ms)
         gateway.run("BEGIN IMMEDIATE")
         return gateway
 
@@ -183,7 +233,7 @@ class SqliteStore:
     # In a reader thread
 
     def _read(self, venues: tuple[VenueId, ...], work: Callable[[Session], Awaitable[T]]) -> T:
-        gateway = SqliteGateway(self._connection(read_only=True), self._statements)
+        gateway = SqliteGateway(self._reader(), self._statements)
         gateway.run("BEGIN")
         try:
             session = finish(begin(gateway, self._cache, venues, lock=False, clock=self._clock))
@@ -192,22 +242,22 @@ class SqliteStore:
             gateway.rollback()
 
     def _select_rows(self, name: str, arguments: Row) -> list[Row]:
-        return self._connection(read_only=True).execute(self._statements[name], arguments).fetchall()
+        return self._reader().execute(self._statements[name], arguments).fetchall()
 
     def _venue_ids(self) -> dict[str, VenueId]:
-        connection = self._connection(read_only=True)
+        connection = self._reader()
         rows: list[Row] = connection.execute(self._statements["venue_slugs"]).fetchall()
         return dict(rows)
 
     def _pending_migrations(self) -> list[str]:
-        connection = self._connection(read_only=True)
+        connection = self._reader()
         applied: list[Row] = []
         if connection.table_exists("main", "migrations"):
             applied = connection.execute(self._statements["applied_migrations"]).fetchall()
         return [migration.title for migration in migrations.pending("sqlite", applied)]
 
     def _faults(self) -> list[str]:
-        connection, sql = self._connection(read_only=True), self._statements
+        connection, sql = self._reader(), self._statements
         damage = [str(row[0]) for row in connection.execute("PRAGMA quick_check(3)") if row != ("ok",)]
         if damage:
             return [f"The database file is damaged: {sentence}." for sentence in damage]
@@ -219,13 +269,18 @@ class SqliteStore:
         finally:
             connection.execute("ROLLBACK")
 
-    def _connection(self, *, read_only: bool = False) -> apsw.Connection:
-        """This thread's own connection: one is never shared between threads."""
-        connection = getattr(self._connections, "connection", None)
+    def _connection(self) -> apsw.Connection:
+        """The one that writes, for whoever has the turn."""
+        if self._writing is None:
+            self._writing = open_writing(self.path)
+            self._opened.append(self._writing)
+        return self._writing
+
+    def _reader(self) -> apsw.Connection:
+        """This thread's own."""
+        connection = getattr(self._reading, "connection", None)
         if connection is None:
-            connection = open_reading(self.path) if read_only else open_writing(self.path)
-            self._writing = self._writing or not read_only
-            self._connections.connection = connection
+            connection = self._reading.connection = open_reading(self.path)
             self._opened.append(connection)
         return cast("apsw.Connection", connection)
 
@@ -243,6 +298,9 @@ class SqliteGateway:
 
     def run(self, sql: str) -> None:
         self._connection.execute(sql)
+
+    def wait_for_others(self, milliseconds: int) -> None:
+        self._connection.set_busy_timeout(milliseconds)
 
     def commit(self) -> None:
         try:
@@ -287,8 +345,15 @@ def finish(work: Awaitable[T]) -> T:
 
 
 async def _in_thread(executor: Executor, function: Callable[..., T], *arguments: object) -> T:
-    try:
+    with _faults_told():
         return await asyncio.wrap_future(executor.submit(function, *arguments))
+
+
+@contextmanager
+def _faults_told() -> Iterator[None]:
+    """SQLite's faults as the port has them."""
+    try:
+        yield
     except (apsw.ConstraintError, apsw.MismatchError, apsw.TooBigError, UnicodeEncodeError, OverflowError) as error:
         raise Unstorable(f"SQLite: {error}") from error
     except apsw.Error as error:
