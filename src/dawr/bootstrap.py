@@ -10,7 +10,6 @@ import string
 import sys
 import threading
 import time
-from base64 import urlsafe_b64encode
 from binascii import b2a_base64
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -248,10 +247,12 @@ class Chance(threading.local):
     _used = 0
 
     def take(self, count: int) -> bytes:
-        if self._used + count > len(self._fetched):
-            self._fetched, self._used = os.urandom(4096), 0
-        self._used += count
-        return self._fetched[self._used - count : self._used]
+        fetched, start = self._fetched, self._used
+        if start + count > len(fetched):
+            fetched, start = os.urandom(4096), 0
+            self._fetched = fetched
+        self._used = start + count
+        return fetched[start : start + count]
 
     def forget(self) -> None:
         self._fetched = b""
@@ -266,6 +267,7 @@ def correlation_id() -> str:
     return _chance.take(16).hex()
 
 
+FOR_URLS = bytes.maketrans(b"+/", b"-_")
 IN_ORDER = bytes.maketrans(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
     b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz~",
@@ -275,7 +277,7 @@ IN_ORDER = bytes.maketrans(
 
 class SystemIds:
     def token(self) -> str:
-        return urlsafe_b64encode(_chance.take(16)).rstrip(b"=").decode()
+        return b2a_base64(_chance.take(16), newline=False).translate(FOR_URLS, b"=").decode()
 
     def new(self, venue_id: VenueId) -> str:
         """Ids made one after the other stand side by side in an index, so that a batch touches few of its pages."""

@@ -70,12 +70,13 @@ class Engine:
         self._most_waiting = most_waiting
         self._lanes = [Lane(store, clock, batch_limit=batch_limit, committed=committed) for _ in range(lanes)]
         self._stopping = False
+        self._known_loop: asyncio.AbstractEventLoop | None = None
         self._venue_ids: dict[str, VenueId] = {}
         self._slugs: dict[VenueId, str] = {}
 
     async def do(self, venue_id: VenueId, operation: Operation[R], *, origin: Origin = NOBODY) -> R:
         """Have an operation decided and stored; what came of it, or the refusal raised."""
-        loop = asyncio.get_running_loop()
+        loop = self._loop()
         command = Command(venue_id, operation, origin, loop.create_future(), loop.time())
         return cast("R", await self._enqueue(command))
 
@@ -89,7 +90,7 @@ class Engine:
         origin: Origin = NOBODY,
     ) -> Reply:
         """The same, rendered. Under a claim the reply is stored with its effect, and replayed to a retry."""
-        loop = asyncio.get_running_loop()
+        loop = self._loop()
         command = Command(venue_id, operation, origin, loop.create_future(), loop.time(), render, claim)
         return cast("Reply", await self._enqueue(command))
 
@@ -146,6 +147,12 @@ class Engine:
         """Take nothing new, and finish what was accepted."""
         self._stopping = True
         await asyncio.gather(*(lane.stop() for lane in self._lanes))
+
+    def _loop(self) -> asyncio.AbstractEventLoop:
+        """The one that this engine runs on. Asking for it anew asks the system for the process's id each time."""
+        if self._known_loop is None or not self._known_loop.is_running():
+            self._known_loop = asyncio.get_running_loop()
+        return self._known_loop
 
     async def _enqueue(self, command: "Command[Any]") -> object:
         if self._stopping:

@@ -34,6 +34,10 @@ WAL_PAGES_BEFORE_CHECKPOINT = 4000
 WAL_BYTES_KEPT = 64 * 1024 * 1024
 
 
+ONE_USER_AT_A_TIME = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_NOMUTEX
+"""Whoever has the turn is alone: SQLite need not lock the connection for every call."""
+
+
 class SqliteStore:
     def __init__(self, path: Path, *, clock: Clock) -> None:
         self.path = path
@@ -319,7 +323,7 @@ class SqliteGateway:
 
 
 def open_writing(path: Path) -> apsw.Connection:
-    connection = apsw.Connection(str(path))
+    connection = apsw.Connection(str(path), flags=ONE_USER_AT_A_TIME)
     connection.set_busy_timeout(BUSY_MS)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
