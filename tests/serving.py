@@ -15,6 +15,7 @@ from dawr.live.hub import Hub
 from dawr.passwords import Passwords
 from dawr.ports import Clock, Store
 from dawr.settings import Settings
+from dawr.sweeper import Sweeper
 from dawr.web.server import Server, listen, url_of
 
 
@@ -36,7 +37,7 @@ async def installed(
         session_ms=settings.session_hours * MS_PER_HOUR,
     )
     try:
-        yield Dawr(settings, store, engine, ids, passwords, accounts, hub)
+        yield Dawr(settings, store, engine, ids, passwords, accounts, hub, Sweeper(engine, store, clock))
     finally:
         hub.close()
         await engine.stop()

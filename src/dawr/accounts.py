@@ -177,7 +177,8 @@ class Accounts:
         """At this venue they may nothing any more; they are signed out everywhere."""
         disabling = DisableStaff(username, by)
         reply = await self._engine.answer(venue_id, disabling, render, claim=claim, origin=origin)
-        await self._store.end_sessions((await self._called(username)).account_id)
+        with suppress(StoreFault):  # who is disabled may nothing here any more, signed in or not
+            await self._store.end_sessions((await self._called(username)).account_id)
         return reply
 
     async def disable(self, username: str, *, origin: Origin) -> None:

@@ -60,6 +60,7 @@ class Dawr(msgspec.Struct, frozen=True):
     passwords: Passwords
     accounts: Accounts
     hub: Hub
+    sweeper: Sweeper
 
     async def set_up(self, venue: Venue) -> VenueId:
         """Make the venue, or change the one that has its slug."""
@@ -104,9 +105,10 @@ async def running(settings: Settings) -> AsyncIterator[Dawr]:
         )
         passwords = Passwords()
         accounts = _accounts_of(settings, store, engine, passwords, ids)
-        tasks = [asyncio.create_task(Sweeper(engine, store, now).run()), asyncio.create_task(hub.run())]
+        sweeper = Sweeper(engine, store, now)
+        tasks = [asyncio.create_task(sweeper.run()), asyncio.create_task(hub.run())]
         try:
-            yield Dawr(settings, store, engine, ids, passwords, accounts, hub)
+            yield Dawr(settings, store, engine, ids, passwords, accounts, hub, sweeper)
         finally:
             hub.close()
             for task in tasks:
@@ -139,7 +141,9 @@ def web_app(dawr: Dawr, log: AccessLog) -> App:
         session_seconds=settings.session_hours * SECONDS_PER_HOUR,
     )
     limits = Limits(LocalLimiter(ticks), clients, settings)
-    edge = Edge(dawr.engine, dawr.ids, dawr.accounts, dawr.hub, auth, limits, clients, settings)
+    edge = Edge(
+        dawr.engine, dawr.ids, dawr.accounts, dawr.hub, auth, limits, clients, settings, dawr.sweeper.sweep_again
+    )
     return App(ROUTES, edge, log, new_id=correlation_id)
 
 

@@ -31,6 +31,8 @@ log = structlog.get_logger("dawr.engine")
 MOST_LOADS = 1000
 PATIENCE_SECONDS = 5.0
 LONGEST_SLUG = 32
+READY_SECONDS = 1.0
+"""How long it stays believed that the store takes commands: to ask it is a commit, and anybody may ask us."""
 ASKED_TOO_OFTEN = f"one command asked for missing rows {MOST_LOADS} times"
 
 
@@ -70,6 +72,8 @@ class Engine:
         self._most_waiting = most_waiting
         self._lanes = [Lane(store, clock, batch_limit=batch_limit, committed=committed) for _ in range(lanes)]
         self._stopping = False
+        self._pinging = asyncio.Lock()
+        self._ready_until = 0.0
         self._known_loop: asyncio.AbstractEventLoop | None = None
         self._venue_ids: dict[str, VenueId] = {}
         self._slugs: dict[VenueId, str] = {}
@@ -141,7 +145,10 @@ class Engine:
         """Raise unless a command could be stored now."""
         if self._stopping:
             raise Stopping
-        await self._store.ping()
+        async with self._pinging:
+            if self._loop().time() >= self._ready_until:
+                await self._store.ping()
+                self._ready_until = self._loop().time() + READY_SECONDS
 
     async def stop(self) -> None:
         """Take nothing new, and finish what was accepted."""

@@ -29,6 +29,10 @@ class Sweeper:
         self._clock = clock
         self._swept: dict[VenueId, Day] = {}
 
+    def sweep_again(self, venue_id: VenueId) -> None:
+        """At the next look, whatever day it is."""
+        self._swept.pop(venue_id, None)
+
     async def run(self) -> None:
         """Look around for ever. A store that is away is looked at again later."""
         while True:

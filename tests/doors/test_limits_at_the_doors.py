@@ -24,6 +24,7 @@ SMALL = {
     "DAWR_LIMIT_LOOK": "5",
     "DAWR_LIMIT_CALLER": "6",
     "DAWR_LIMIT_LOGIN": "2",
+    "DAWR_MOST_STREAMS_PER_ADDRESS": "1",
 }
 JOIN = "/api/public/demo-restaurant/queue"
 ENTER = "/api/v1/queue/enter"
@@ -190,6 +191,20 @@ def test_an_account_is_guarded_from_all_addresses_together(somebody: Knocking, s
 
 def test_the_right_password_costs_nothing(somebody: Knocking) -> None:
     assert [somebody.login(PASSWORD).status for _ in range(4)] == [200] * 4
+
+
+def test_credentials_that_are_no_good_are_charged_to_the_address(somebody: Knocking) -> None:
+    tries = [somebody.enter(bearer="dws_nobody-has-this-one").status for _ in range(7)]
+
+    assert tries == [401] * 5 + [429] * 2
+
+
+def test_streams_that_cannot_be_are_counted_too(somebody: Knocking) -> None:
+    path, headers = "/v1/events?venue=nowhere", {"X-Forwarded-For": somebody.address}
+
+    asked = [somebody.client.ask(path, headers=headers).status for _ in range(6)]
+
+    assert asked == [404] * 4 + [429] * 2
 
 
 def test_health_is_asked_for_as_often_as_one_likes(somebody: Knocking) -> None:

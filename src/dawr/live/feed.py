@@ -6,7 +6,7 @@ the store, so it does not matter who wrote it. A ring holds the latest, for thos
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 import structlog
 
@@ -51,7 +51,7 @@ class Channel:
 class Seat:
     """Where a watcher sits, so that it can be shown out."""
 
-    __slots__ = ("address", "bucket", "channel", "ends", "feed", "followed", "following", "open_key")
+    __slots__ = ("address", "bucket", "channel", "ends", "feed", "followed", "following", "open_key", "still_may")
 
     def __init__(self, feed: "Feed", address: str) -> None:
         self.feed = feed
@@ -60,6 +60,7 @@ class Seat:
         self.following: Following | None = None
         self.followed: Followed | None = None
         self.open_key: str | None = None
+        self.still_may: Callable[[], Awaitable[bool]] | None = None
         self.bucket: set[Watcher] | None = None
         self.ends: asyncio.TimerHandle | None = None
 
@@ -145,10 +146,19 @@ class Feed:
 
     def judge_again(self) -> None:
         """End what only staff may see: whoever still may comes back at once."""
-        for channel in tuple(self.channels.values()):
-            if channel.form.is_staffs:
-                for watcher in tuple(channel.watchers):
-                    watcher.end()
+        for watcher in self._staff():
+            watcher.end()
+
+    async def judge_each(self) -> None:
+        """Ask of everybody who watches as staff whether they still may, and end who may not."""
+        for watcher in self._staff():
+            still_may = None if watcher.seat is None else watcher.seat.still_may
+            if still_may is not None and not watcher.is_ended and not await still_may():
+                watcher.end()
+
+    def _staff(self) -> list[Watcher]:
+        channels = [channel for channel in self.channels.values() if channel.form.is_staffs]
+        return [watcher for channel in channels for watcher in channel.watchers]
 
     # Joining
 

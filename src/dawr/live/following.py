@@ -90,15 +90,7 @@ class Following:
             return
         self._moved = False
         for followed in tuple(self._followed.values()):
-            standing = followed.standing(venue, self.line)
-            shown = (standing.ahead, standing.wait_minutes)
-            comes_near = standing.is_near and not followed.is_near
-            followed.is_near = standing.is_near
-            if comes_near:
-                _tell(followed, {form: form.near(standing) for form in set(followed.watchers.values())})
-            if standing.state in IN_LINE and (comes_near or shown != followed.shown):
-                followed.shown = shown
-                _tell(followed, {form: form.moved(standing, at) for form in set(followed.watchers.values())})
+            _tell_what_moved(followed, followed.standing(venue, self.line), at)
 
     def wanted(self) -> list[str]:
         """Under which keys somebody may have entered since this was last asked."""
@@ -125,9 +117,10 @@ class Following:
         queue_id, day, number = self.line.key
         return Line(venue_id, queue_id, day, number).has_ended(ticket)
 
-    def add(self, followed: Followed, watcher: Watcher, form: PersonalForm, standing: Standing) -> None:
+    def add(self, followed: Followed, watcher: Watcher, form: PersonalForm, standing: Standing, at: bytes) -> None:
+        """One more, who knows where the ticket stands. Who followed it before is told first: they share what is known."""
+        _tell_what_moved(followed, standing, at)
         followed.watchers[watcher] = form
-        followed.shown, followed.is_near = (standing.ahead, standing.wait_minutes), standing.is_near
 
     def leave(self, watcher: Watcher, followed: Followed | None, open_key: str | None) -> None:
         if followed is not None:
@@ -195,6 +188,18 @@ class Following:
     def _put(self, followed: Followed) -> None:
         if followed.state == "waiting" and followed.key == self.line.key:
             self._by_place[followed.place] = followed
+
+
+def _tell_what_moved(followed: Followed, standing: Standing, at: bytes) -> None:
+    """Everybody who follows the ticket, if its place or wait is not what they were told last."""
+    shown = (standing.ahead, standing.wait_minutes)
+    comes_near = standing.is_near and not followed.is_near
+    has_moved = standing.state in IN_LINE and (comes_near or shown != followed.shown)
+    followed.shown, followed.is_near = shown, standing.is_near
+    if comes_near:
+        _tell(followed, {form: form.near(standing) for form in set(followed.watchers.values())})
+    if has_moved:
+        _tell(followed, {form: form.moved(standing, at) for form in set(followed.watchers.values())})
 
 
 def _tell(followed: Followed, frames: dict[PersonalForm, bytes]) -> None:

@@ -150,6 +150,7 @@ class Hub:
                 feed.is_stale = False
                 for watcher in tuple(feed.watchers):
                     watcher.push(watcher.notices.fresh())
+        await self._judge_staff()
 
     # Inside
 
@@ -167,6 +168,7 @@ class Hub:
         if wish.since is not None and not feed.covers(wish.since):
             raise Unresumable
         seat = Seat(feed, address)
+        seat.still_may = wish.still_may
         seat.following = following
         seat.channel = None if wish.form is None else feed.channel(wish.form)
         opening = Opening(feed, wish, seat.channel, following)
@@ -188,7 +190,7 @@ class Hub:
         if follow is not None and following is not None:
             if followed is not None and standing is not None:
                 seat.followed = followed
-                following.add(followed, watcher, follow.form, standing)
+                following.add(followed, watcher, follow.form, standing, feed.at)
             elif follow.open_key is not None:
                 following.strangers.setdefault(follow.open_key, {})[watcher] = follow.form
                 if feed.last > tickets.version:
@@ -240,8 +242,16 @@ class Hub:
                 standing = followed.standing(feed.venue, following.line)
                 for watcher, form in following.strangers.pop(key).items():
                     _seat_of(watcher).followed = followed
-                    following.add(followed, watcher, form, standing)
+                    following.add(followed, watcher, form, standing, feed.at)
                     watcher.push(form.present(standing, feed.at))
+
+    async def _judge_staff(self) -> None:
+        """Who signed out, or was, in another process is told of by no event. A store that is away ends nobody."""
+        try:
+            for feed in tuple(self._feeds.values()):
+                await feed.judge_each()
+        except StoreFault as fault:
+            log.warning("live.not-judged", reason=str(fault) or type(fault).__name__)
 
     def _all_are_stale(self) -> None:
         for feed in self._feeds.values():

@@ -1,6 +1,6 @@
 """The first bytes of a stream: what was missed, then how things stand. Made in one step: nothing falls between."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 import msgspec
 
@@ -34,6 +34,8 @@ class Wish(msgspec.Struct, frozen=True):
     resumes: bool = False
     """Whether the visitor was told of their ticket before."""
     follow: Follow | None = None
+    still_may: Callable[[], Awaitable[bool]] | None = None
+    """Asked now and then of who watches as staff: whether they are still signed in, and may."""
 
     @property
     def queue_id(self) -> QueueId | None:

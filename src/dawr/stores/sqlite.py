@@ -27,7 +27,7 @@ from dawr.stores.session import Row, VenueCache, all_statements, begin
 
 T = TypeVar("T")
 
-BUSY_MS = 5000
+BUSY_MS = 2000
 READERS = 2
 DOUBTED_MS = 10_000
 WAL_PAGES_BEFORE_CHECKPOINT = 4000

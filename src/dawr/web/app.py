@@ -64,9 +64,11 @@ class App:
             response = self._unfinished(endpoint, request)
         except Exception as error:  # noqa: BLE001 - the one place where an error becomes an answer
             response = self._problem(error, endpoint, request)
-        status = await self._send(response, request, send)
-        route = NO_ROUTE if endpoint is None else endpoint.route.path
-        self._access_log.record(scope["method"], route, status, began, correlation_id)
+        try:
+            await self._send(response, request, send)
+        finally:
+            route = NO_ROUTE if endpoint is None else endpoint.route.path
+            self._access_log.record(scope["method"], route, response.status, began, correlation_id)
 
     def _unfinished(self, endpoint: Endpoint | None, request: Request) -> Response:
         """The server stops and waits no longer: what it accepted is still finished, but nobody is left to say so."""
@@ -83,20 +85,20 @@ class App:
         body = problem.body(request.correlation_id)
         return Response(problem.status, body, problem.headers_of_response(), PROBLEM_JSON)
 
-    async def _send(self, response: Response | Stream, request: Request, send: Send) -> int:
+    async def _send(self, response: Response | Stream, request: Request, send: Send) -> None:
         if isinstance(response, Stream):
             extra = self._headers(request, SECURITY_HEADERS)
-            return await response.send_to(request.scope, request.receive, send, extra)
+            await response.send_to(request.scope, request.receive, send, extra)
+            return
         cycle = request.scope.get("extensions", NOTHING).get("dawr.cycle")
         if cycle is not None:
             await respond(cycle, self._head(response, request), response.body)
-            return response.status
+            return
         extra = self._headers(request, PAGE_SECURITY_HEADERS if response.kind is HTML else SECURITY_HEADERS)
         length = (b"content-length", b"%d" % len(response.body))
         headers = [response.kind, length, NOT_STORED, *response.headers, *extra]
         await send({"type": "http.response.start", "status": response.status, "headers": headers})
         await send({"type": "http.response.body", "body": response.body})
-        return response.status
 
     def _head(self, response: Response, request: Request) -> bytes:
         """The same headers as bytes: what is always the same was put together once."""

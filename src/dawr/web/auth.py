@@ -12,7 +12,7 @@ from dawr.domain.errors import UnknownTicket, UnknownVenue
 from dawr.domain.staff import Role
 from dawr.domain.venue import VenueId
 from dawr.web.call import Header, Request
-from dawr.web.caller import ANYBODY, Caller
+from dawr.web.caller import ANYBODY, DEVICES, Caller
 from dawr.web.client_address import Clients
 from dawr.web.http import cookies
 from dawr.web.problems import BadRequest
@@ -87,7 +87,8 @@ def must_be_allowed(caller: Caller, needed: Role, venue_id: VenueId, venue: str,
     if venue_id not in caller.roles:
         raise UnknownTicket if by == "ticket" else UnknownVenue(venue)
     if not caller.may(needed, venue_id):
-        sentence = f"This needs the role {needed}; yours here is {caller.roles[venue_id]}."
+        mine = caller.token_kind if caller.token_kind in DEVICES else caller.roles[venue_id]
+        sentence = f"This needs the role {needed}; yours here is {mine}."
         raise BadRequest(403, "role-too-low", sentence)
 
 
@@ -110,8 +111,9 @@ def _is_from_our_own_page(request: Request) -> bool:
     site = request.headers.get(b"sec-fetch-site")
     if site is not None:
         return site in {b"same-origin", b"none"}
-    origin = request.headers.get(b"origin")
-    return origin is not None and origin.partition(b"://")[2] == request.headers.get(b"host")
+    # `Origin: null` names no host. An empty Host would be the same as that, and is nobody's.
+    host = request.headers.get(b"host", b"")
+    return host != b"" and request.headers.get(b"origin", b"").partition(b"://")[2] == host
 
 
 def _refuse_nobody() -> NoReturn:

@@ -10,6 +10,7 @@ from dawr.domain.token import TokenKind
 from dawr.domain.venue import VenueId
 from dawr.reliability.idempotency import ANONYMOUS
 
+DEVICES: frozenset[TokenKind] = frozenset({"kiosk", "display"})
 ISSUING_KINDS: frozenset[TokenKind] = frozenset({"kiosk"})
 
 
@@ -33,8 +34,9 @@ class Caller(msgspec.Struct, frozen=True):
         return self.actor if self.is_known else ANONYMOUS
 
     def may(self, needed: Role, venue_id: VenueId) -> bool:
+        """A kiosk or display stands where anybody can touch it: it sees no more than anybody does."""
         role = self.roles.get(venue_id)
-        return role is not None and at_least(role, needed)
+        return role is not None and self.token_kind not in DEVICES and at_least(role, needed)
 
     def may_issue(self, venue_id: VenueId) -> bool:
         """Staff and kiosks give numbers to people in front of them."""

@@ -1,8 +1,11 @@
 """The running parts that handlers reach for."""
 
+from collections.abc import Callable
+
 import msgspec
 
 from dawr.accounts import Accounts
+from dawr.domain.venue import VenueId
 from dawr.engine import Engine
 from dawr.live.hub import Hub
 from dawr.ports import Ids
@@ -23,6 +26,8 @@ class Edge(msgspec.Struct, frozen=True):
     limits: Limits
     clients: Clients
     settings: Settings
+    sweep_again: Callable[[VenueId], None]
+    """Have a venue swept at the next look, when it could not be done at once."""
 
     @property
     def keep_ms(self) -> int:

@@ -1,7 +1,8 @@
 """From a route to an answer: who asks, how often, where, with what; then its handler."""
 
+import asyncio
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -24,6 +25,8 @@ from dawr.web.routes import Route
 
 REPLAYED: Header = (b"idempotency-replayed", b"true")
 LONGEST_PARAMETER = 200
+AT_ONCE_SECONDS = 0.1
+"""A body that takes longer came in pieces."""
 
 
 class Endpoint:
@@ -38,7 +41,7 @@ class Endpoint:
         route, edge = self.route, self._edge
         caller = ANYBODY
         if b"authorization" in request.headers or b"cookie" in request.headers:
-            caller = await edge.auth.caller(request)
+            caller = await self._who_asks(request)
         verdict = None
         if route.limit is not None:
             verdict = await edge.limits.charge(route.limit, caller, request)
@@ -62,14 +65,43 @@ class Endpoint:
         if route.who != "anyone":
             must_be_known(caller)
         venue_id, venue, code = await self._place(request.params)
-        if route.needed_role is not None:
-            must_be_allowed(caller, route.needed_role, venue_id, self._as_asked_for(request, venue), by=route.venue)
+        self._judge(request, caller, venue_id, venue)
         given = None
         if self._decoder is not None:
-            given = await read_json(request, self._decoder)
+            caller, given = await self._read(request, caller, venue_id, venue)
         elif route.query is not None:
             given = read_query(request, route.query)
         return Call(request, given, caller, venue_id, venue, code, self._claim(request, caller, venue_id, given))
+
+    async def _who_asks(self, request: Request) -> Caller:
+        """Credentials that are no good are charged to the address: looking them up is work, too."""
+        try:
+            return await self._edge.auth.caller(request)
+        except BadRequest:
+            verdict = await self._edge.limits.charge("look", ANYBODY, request)
+            if verdict is not None and not verdict.allowed:
+                raise TooMany(verdict) from None
+            raise
+
+    async def _read(self, request: Request, caller: Caller, venue_id: VenueId, venue: str) -> tuple[Caller, Any]:
+        """What they sent. It may take its time to come: whoever was shut out meanwhile is turned away."""
+        decoder = cast("msgspec.json.Decoder[Any]", self._decoder)
+        if not caller.is_known:
+            return caller, await read_json(request, decoder)
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        given = await read_json(request, decoder)
+        if loop.time() - began > AT_ONCE_SECONDS:
+            caller = await self._who_asks(request)
+            self._judge(request, caller, venue_id, venue)
+        return caller, given
+
+    def _judge(self, request: Request, caller: Caller, venue_id: VenueId, venue: str) -> None:
+        route = self.route
+        if route.who != "anyone":
+            must_be_known(caller)
+        if route.needed_role is not None:
+            must_be_allowed(caller, route.needed_role, venue_id, self._as_asked_for(request, venue), by=route.venue)
 
     async def _place(self, params: Mapping[str, str]) -> tuple[VenueId, str, str]:
         """The venue, its slug, and the thing's own code in it: `clinic:lab` is queue `lab` of venue `clinic`."""
@@ -107,6 +139,8 @@ class Endpoint:
             return None
         key = idempotency_key(request)
         parts = given
+        if route.secret_fields:
+            parts = msgspec.structs.replace(given, **dict.fromkeys(route.secret_fields))  # type: ignore[type-var]
         if route.key_field is not None:
             also: str | None = getattr(given, route.key_field)
             parts = msgspec.structs.replace(given, **{route.key_field: None})  # type: ignore[type-var]

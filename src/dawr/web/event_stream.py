@@ -19,6 +19,8 @@ HEADERS: tuple[Header, ...] = (
 class Stream:
     """An answer that goes on until the watcher ends or the reader goes away."""
 
+    status = 200
+
     def __init__(self, watcher: Watcher) -> None:
         self._watcher = watcher
 
@@ -26,12 +28,13 @@ class Stream:
         """Nobody will send it."""
         self._watcher.break_off()
 
-    async def send_to(self, scope: Scope, receive: Receive, send: Send, headers: tuple[Header, ...] = ()) -> int:
+    async def send_to(self, scope: Scope, receive: Receive, send: Send, headers: tuple[Header, ...] = ()) -> None:
+        """Ends quietly when the connection is gone."""
         watcher, loop = self._watcher, asyncio.get_running_loop()
         watcher.cut = _cutter(scope)
         gone = loop.create_task(_until_gone(receive, watcher))
         try:
-            await send({"type": "http.response.start", "status": 200, "headers": [*HEADERS, *headers]})
+            await send({"type": "http.response.start", "status": self.status, "headers": [*HEADERS, *headers]})
             if scope["method"] == "HEAD":
                 watcher.break_off()
             while (body := await watcher.take()) is not None:
@@ -39,10 +42,14 @@ class Stream:
                 await send({"type": "http.response.body", "body": body, "more_body": True})
                 watcher.sending_since = None
             await send({"type": "http.response.body", "body": b"", "more_body": False})
+        except (OSError, RuntimeError) as error:
+            # A transport knows a moment before it says so that its connection broke, and takes nothing more.
+            if isinstance(error, RuntimeError) and not _is_broken(scope):
+                raise
+            await gone
         finally:
             watcher.break_off()
             gone.cancel()
-        return 200
 
 
 def _cutter(scope: Scope) -> Callable[[], None]:
@@ -52,6 +59,11 @@ def _cutter(scope: Scope) -> Callable[[], None]:
         return abort
     task = asyncio.current_task()
     return (lambda: None) if task is None else lambda: _cancel(task)
+
+
+def _is_broken(scope: Scope) -> bool:
+    cycle = (scope.get("extensions") or {}).get("dawr.cycle")
+    return cycle is not None and bool(cycle.transport.is_closing())
 
 
 def _cancel(task: "asyncio.Task[object]") -> None:

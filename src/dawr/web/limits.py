@@ -33,6 +33,7 @@ class Limits:
             "clinic-join": _policy("clinic-join", settings.limit_clinic_join, MINUTE, settings.workers),
             "join": _policy("join", settings.limit_join, MINUTE, settings.workers),
             "look": _policy("look", settings.limit_look, MINUTE, settings.workers),
+            "stream": _policy("stream", 4 * settings.most_streams_per_address, MINUTE, settings.workers),
         }
         self._caller = _policy("caller", settings.limit_caller, MINUTE, settings.workers)
         self._login = _policy("login", settings.limit_login, QUARTER, settings.workers)

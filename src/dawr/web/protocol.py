@@ -8,7 +8,7 @@ answer and one line.
 import asyncio
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import Any, Literal, cast
+from typing import Any, Literal, NoReturn, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
@@ -104,6 +104,9 @@ class HttpProtocol(HttpToolsProtocol):
     _in_head = True
     _has_cycle = False
     _refused = False
+    _is_last = False
+    """Nothing is heard after the request that came."""
+    _bytes_of_trailers = 0
     _since: int | None = None
     """The second since which a whole request is waited for; None while there is one."""
     _idle_since: int | None = None
@@ -115,7 +118,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._since = self._shared.second
 
     def data_received(self, data: bytes) -> None:
-        if self._refused:
+        if self._refused or self._is_last:
             return
         if self._since is None:
             self._since, self._idle_since = self._shared.second, None
@@ -124,12 +127,27 @@ class HttpProtocol(HttpToolsProtocol):
         if self._bytes_of_request > LARGEST_HEAD:
             self._refuse_what_is_too_large()
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """The parent's own lines, for it is called for every header; but a trailer comes too late to be one."""
+        if not self._in_head:
+            self._ignore_trailer(name, value)
+            return
+        name = name.lower()
+        if name == b"expect" and value.lower() == b"100-continue":
+            self.expect_100_continue = True
+        self.headers.append((name, value))
+
     def on_headers_complete(self) -> None:
         if self._bytes_of_request > LARGEST_HEAD and self._size_of_head() > LARGEST_HEAD:
-            refusal = head_too_large()
-            self._refuse(refusal)
-            raise refusal  # nothing more is parsed
+            self._refuse_and_stop_parsing(head_too_large())
+        hosts = [name for name, _ in self.headers].count(b"host")
+        if hosts != 1 and (hosts > 1 or self.parser.get_http_version() != "1.0"):
+            self._refuse_and_stop_parsing(malformed())
+        if self.parser.should_upgrade():
+            self._decline_upgrade()
         HttpToolsProtocol.on_headers_complete(self)
+        if self._is_last:
+            self.cycle.keep_alive = False
         self._has_cycle, self._in_head = True, False
         # Its task begins later, and finds what it can do with this connection.
         extensions: dict[str, Any] = {"dawr.abort": self.transport.abort, "dawr.cycle": self.cycle}
@@ -137,6 +155,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self._bytes_of_request, self._in_head, self._since = 0, True, None
+        self._bytes_of_trailers = 0
         HttpToolsProtocol.on_message_complete(self)
 
     def on_response_complete(self) -> None:
@@ -176,6 +195,21 @@ class HttpProtocol(HttpToolsProtocol):
 
     def _size_of_head(self) -> int:
         return len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+
+    def _ignore_trailer(self, name: bytes, value: bytes) -> None:
+        self._bytes_of_trailers += len(name) + len(value)
+        if self._bytes_of_trailers > LARGEST_HEAD:
+            self._refuse_and_stop_parsing(head_too_large())
+
+    def _decline_upgrade(self) -> None:
+        """The parser takes what follows for another protocol, also a body: it would be read as the next request."""
+        if self.parser.get_method() == b"CONNECT" or any(_is_of_a_body(*header) for header in self.headers):
+            self._refuse_and_stop_parsing(malformed())
+        self._is_last = True
+
+    def _refuse_and_stop_parsing(self, refusal: BadRequest) -> NoReturn:
+        self._refuse(refusal)
+        raise refusal  # through the parser, which stops at it
 
     def _refuse_what_is_too_large(self) -> None:
         if self._in_head:
@@ -226,3 +260,8 @@ class HttpProtocol(HttpToolsProtocol):
     def _record(self, refusal: BadRequest, correlation_id: str) -> None:
         log = self._shared.access_log
         log.record(OTHER_METHOD, NO_ROUTE, refusal.status, log.begin(), correlation_id)
+
+
+def _is_of_a_body(name: bytes, value: bytes) -> bool:
+    """Whether this header announces one. The parser has seen to it that a length is a number."""
+    return name == b"transfer-encoding" or (name == b"content-length" and value.strip(b" \t0") != b"")

@@ -20,7 +20,7 @@ Who = Literal["anyone", "signed-in"] | Role
 VenueFrom = Literal["clinic", "venue", "queue", "desk", "ticket", "visit"]
 """Where the venue is found: the clinic door's, or the path's parameter of this name."""
 
-LimitClass = Literal["clinic-join", "join", "look"]
+LimitClass = Literal["clinic-join", "join", "look", "stream"]
 
 Handler = Callable[[Edge, Call[Any]], Awaitable[Reply | Response | Stream]]
 
@@ -49,6 +49,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     """Status and code of what its handler itself may refuse."""
     key_field: str | None = None
     """A field of the body that is another way to give the idempotency key."""
+    secret_fields: tuple[str, ...] = ()
+    """Fields of the body that are no part of its fingerprint: from a hash of it a password could be guessed."""
     words: Mapping[str, str] = {}
     """What this door calls a field that the rules name otherwise."""
     keyed: bool = True

@@ -18,7 +18,7 @@ from dawr.live.joining import Follow, Wish
 from dawr.operations.snapshots import AtMoment, LookAtQueue, LookAtVenue, LookAtVisit, Moment
 from dawr.operations.ticket import Place
 from dawr.web.api.answers import PlaceAnswer, queue_answer, venue_answer
-from dawr.web.call import Call
+from dawr.web.call import Call, Request
 from dawr.web.edge import Edge
 from dawr.web.event_stream import Stream
 from dawr.web.problems import BadRequest
@@ -198,9 +198,12 @@ async def _picture(edge: Edge, venue_id: VenueId, queue: QueueId | None) -> tupl
 
 
 async def _as_staff(edge: Edge, call: Call[EventsQuery], venue_id: VenueId, wish: Wish) -> Stream:
-    """Whoever lost their place while they joined is not left watching."""
+    """Whoever lost their place while they joined is not left watching; who loses it later is asked again."""
+    is_staffs = wish.form is not None and wish.form.is_staffs
+    if is_staffs:
+        wish = msgspec.structs.replace(wish, still_may=lambda: _still_may(edge, call.request, venue_id))
     stream = await watch(edge, call, venue_id, wish)
-    if wish.form is not None and wish.form.is_staffs:
+    if is_staffs:
         try:
             still = (await edge.auth.caller(call.request)).may("viewer", venue_id)
         except BaseException:
@@ -210,6 +213,13 @@ async def _as_staff(edge: Edge, call: Call[EventsQuery], venue_id: VenueId, wish
             stream.give_up()
             raise UnknownVenue(call.given.venue or call.given.queue or "")
     return stream
+
+
+async def _still_may(edge: Edge, request: Request, venue_id: VenueId) -> bool:
+    try:
+        return (await edge.auth.caller(request)).may("viewer", venue_id)
+    except BadRequest:
+        return False
 
 
 async def _watch_place(edge: Edge, call: Call[EventsQuery], token: str) -> Stream:
@@ -239,7 +249,7 @@ ROUTES = (
         tag="events",
         handler=stream,
         query=EventsQuery,
-        limit=None,
+        limit="stream",
         refusals=(UnknownVenue, UnknownQueue, UnknownVisit),
         kind="text/event-stream",
     ),

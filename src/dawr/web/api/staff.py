@@ -125,6 +125,7 @@ ROUTES = (
         who="manager",
         venue="venue",
         refusals=(UnknownVenue, AlreadyStaff, UsernameTaken, InvalidValue),
+        secret_fields=("password",),
     ),
     Route(
         method="POST",
