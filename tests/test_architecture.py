@@ -26,7 +26,7 @@ MAY_IMPORT = {
     "dawr.stores": {"dawr.stores", "dawr.ports", "dawr.domain", "dawr.reliability"},
     "dawr.engine": {"dawr.operations", "dawr.ports", "dawr.domain", "dawr.reliability"},
     "dawr.live": {"dawr.live", "dawr.ports", "dawr.domain", "dawr.reliability"},
-    "dawr.founding": {"dawr.ports", "dawr.domain"},
+    "dawr.founding": {"dawr.operations", "dawr.ports", "dawr.domain", "dawr.reliability.idempotency"},
     "dawr.passwords": {"dawr.engine"},
     "dawr.accounts": {
         "dawr.engine",

@@ -24,7 +24,7 @@ from dawr.domain.staff import (
 from dawr.domain.token import Token, TokenId, TokenKind, venue_of
 from dawr.domain.venue import Venue, VenueId, checked
 from dawr.engine import Engine
-from dawr.founding import found
+from dawr.founding import Kept, found_owned, nothing_kept
 from dawr.operations.people import AddStaff, DisableStaff, EnableStaff, LookAtStaff
 from dawr.operations.tokens import MakeToken
 from dawr.passwords import Passwords
@@ -250,21 +250,21 @@ class Accounts:
         account, is_new = await self._new_account(name, password)
         if not is_new:
             raise UsernameTaken(name)
+        owned: set[VenueId] = set()
         if venue is not None:
-            await found(self._all, self._clock, self._ids, venue)
-        for venue_id in (await self._all.venue_ids()).values():
+            made = await found_owned(self._all, self._clock, self._ids, venue, owner=account, origin=FIRST_RUN)
+            owned.add(made.id)
+        for venue_id in set((await self._all.venue_ids()).values()) - owned:
             owner = AddStaff(account.account_id, name, "owner", None)
             await self._engine.do(venue_id, owner, origin=FIRST_RUN)
         return account
 
-    async def found(self, venue: Venue, account_id: AccountId, origin: Origin) -> Venue:
-        """Make a venue that this account owns."""
+    async def found(self, venue: Venue, account_id: AccountId, origin: Origin, kept: Kept = nothing_kept) -> Venue:
+        """Make a venue that this account owns, from its first moment on."""
         account = await self._store.get(account_id)
         if account is None:
             raise UnknownStaff("")
-        made = await found(self._all, self._clock, self._ids, venue)
-        await self._engine.do(made.id, AddStaff(account_id, account.username, "owner", None), origin=origin)
-        return made
+        return await found_owned(self._all, self._clock, self._ids, venue, owner=account, origin=origin, kept=kept)
 
     # Inside
 

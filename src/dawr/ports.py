@@ -169,7 +169,8 @@ class Store(Protocol):
     async def read(self, venues: Iterable[VenueId], work: Callable[[Session], Awaitable[T]]) -> T:
         """Run work on one consistent picture without locking anything."""
 
-    async def add_venue(self, venue: Venue, head: Head) -> None: ...
+    async def add_venue(self, venue: Venue, head: Head, first: Changes | None = None) -> None:
+        """A new venue, its head, and what happens with its making: all of it, or nothing."""
 
     async def venue_ids(self) -> dict[str, VenueId]:
         """All venues: slug → id."""

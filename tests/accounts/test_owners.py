@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from dawr.accounts import Accounts
+from dawr.bootstrap import SystemIds
 from dawr.domain.account import Account, AccountId
 from dawr.domain.errors import (
     InvalidValue,
@@ -14,9 +15,11 @@ from dawr.domain.errors import (
     UsernameTaken,
 )
 from dawr.domain.venue import Venue
-from dawr.engine import Engine
+from dawr.engine import Busy, Engine
+from dawr.operations.people import LookAtStaff
+from dawr.passwords import Passwords
 from dawr.ports import Store
-from tests.accounts.doing import BY_AMNA, BY_TOOL, PASSWORD, add, make_token, rendered, signed_in
+from tests.accounts.doing import BY_AMNA, BY_TOOL, HOUR, PASSWORD, add, make_token, rendered, signed_in
 from tests.builders import DrivenClock, a_claim, a_queue, a_venue
 from tests.stores.doing import events_of, found
 
@@ -92,9 +95,28 @@ async def test_the_first_owner_may_make_the_first_venue_with_the_account(account
     await accounts.first_owner(code, "amna", PASSWORD, wanted)
 
     session = await accounts.sign_in("amna", PASSWORD)
+    venue_id = await engine.find_venue(wanted.slug)
+    (founding,) = await engine.events_after(venue_id, 0, most=10)
     assert session is not None
-    assert session[1].role_at(await engine.find_venue(wanted.slug)) == "owner"
+    assert session[1].role_at(venue_id) == "owner"
+    assert (founding.version, founding.kind, founding.actor) == (1, "staff.added", "first run")
     assert (before, await accounts.has_venue()) == (False, True)
+
+
+async def test_a_venue_is_made_and_owned_although_no_lane_has_room(
+    store: Store, accounts: Accounts, passwords: Passwords, clock: DrivenClock, venue: Venue
+) -> None:
+    await add(accounts, venue)
+    session = await accounts.sign_in("amna", PASSWORD)
+    assert session is not None
+    full = Engine(store, clock, most_waiting=0)
+    busy = Accounts(store, full, passwords, clock, SystemIds(), idle_ms=HOUR, session_ms=HOUR)
+
+    with pytest.raises(Busy):
+        await add(busy, venue, "basma")
+    made = await busy.found(a_venue(), session[1].account.account_id, BY_AMNA)
+
+    assert [member.username for member in await full.read(made.id, LookAtStaff())] == ["amna"]
 
 
 async def test_whoever_founds_a_venue_owns_it(accounts: Accounts, engine: Engine, venue: Venue) -> None:

@@ -32,6 +32,7 @@ THEIRS: dict[str, dict[str, str]] = {
     "something new": {"Sec_Fetch_Site": "whatever-comes"},
     "an older browser elsewhere": {"Origin": EVIL},
     "an older browser in a sandbox": {"Origin": "null"},
+    "a sandbox that names no host": {"Origin": "null", "Host": ""},
     "our name as the beginning of theirs": {"Origin": "{ours}.evil.example"},
     "our host on another port": {"Origin": "http://127.0.0.1:1"},
     "nothing said": {},

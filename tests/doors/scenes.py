@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from tests.doors.restaurant import Restaurant, a_party
+from tests.doors.restaurant import Restaurant, a_party, restaurant_document
 from tests.doors.roles import CLINIC, PASSWORD
 from tests.doors.trail import trail
 from tests.running import Answer, Client
@@ -83,9 +83,10 @@ class Case(msgspec.Struct, frozen=True):
     other: Callable[[Scene, Asked], Asked] | None
     """Something else under the same route; None where a route can be asked for one thing only."""
     at: Literal["clinic", "restaurant"] = "restaurant"
+    method: Literal["POST", "PUT"] = "POST"
 
     def send(self, scene: Scene, asked: Asked, key: str, bearer: str | None) -> Answer:
-        return scene.client.post(asked.path, asked.body, key=key, bearer=bearer)
+        return scene.client.post(asked.path, asked.body, key=key, bearer=bearer, method=self.method)
 
 
 def _saying(**body: object) -> Callable[[Scene, Asked], Asked]:
@@ -180,6 +181,13 @@ CASES: dict[str, Case] = {
     "hold-ticket": _verb("hold", "waiting"),
     "resume-ticket": _verb("resume", "held"),
     "leave-ticket": _verb("leave", "waiting"),
+    "set-up-venue": Case(
+        lambda scene: Asked(
+            f"/v1/venues/{scene.venue}/set-up", {**restaurant_document(), "name": {"en": "Under another name"}}
+        ),
+        _saying(name={"en": "And another"}),
+        method="PUT",
+    ),
     "add-staff": Case(
         lambda scene: Asked(
             f"/v1/venues/{scene.venue}/staff", {"username": next(_people), "role": "staff", "password": PASSWORD}

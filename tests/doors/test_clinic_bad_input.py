@@ -141,7 +141,7 @@ def test_what_is_read_is_not_posted_to(client: Client, path: str) -> None:
     assert answer.headers["allow"] == "GET, HEAD"
 
 
-@pytest.mark.parametrize("path", ["/", "/api", "/api/v1/queue/enter/", "/api/v1/queue/Enter", "/%00", "/../etc/passwd"])
+@pytest.mark.parametrize("path", ["/api", "/api/v1/queue/enter/", "/api/v1/queue/Enter", "/%00", "/../etc/passwd"])
 def test_an_unknown_path_is_not_found(client: Client, path: str) -> None:
     must_be_problem(client.ask(path), 404, "no-such-path")
 

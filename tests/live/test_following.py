@@ -3,12 +3,14 @@
 import msgspec
 import pytest
 
+from dawr.domain.ticket import Ticket
+from dawr.live.watcher import Watcher
 from dawr.operations.admin import SetUp
 from dawr.operations.snapshots import LookAtTicket
 from dawr.operations.staff import Finish, Hold, Miss, Recall, Resume, Start
 from dawr.operations.visitor import Leave
 from tests.builders import call_next, rejoin
-from tests.live.watching import Watched, events, last_id, read, told
+from tests.live.watching import Sent, Watched, events, last_id, read, told
 
 
 async def test_a_visitor_is_told_where_they_stand_when_they_come(watched: Watched) -> None:
@@ -146,6 +148,96 @@ async def test_how_near_is_near_is_the_queues_setting(watched: Watched) -> None:
     await watched.do(call_next())
 
     assert told(await read(watcher)) == ["NEAR_TURN"]
+
+
+FORMS = ["place", "clinic"]
+
+
+async def follow(watched: Watched, form: str, ticket: Ticket) -> Watcher:
+    """The stream behind the link, or the clinic's with the user's name."""
+    return await (watched.place(ticket) if form == "place" else watched.clinic(user="Sara"))
+
+
+def moves(sent: list[Sent]) -> list[int]:
+    """How many were ahead, each time a place was told."""
+    return [one.data["ahead"] for one in sent if one.event in {"snapshot", "update", "POSITION_UPDATE"}]
+
+
+@pytest.mark.parametrize("second", FORMS)
+@pytest.mark.parametrize("first", FORMS)
+@pytest.mark.parametrize("order", ["leaves, opens", "opens, leaves"])
+async def test_a_second_tab_keeps_nothing_from_the_first(watched: Watched, order: str, first: str, second: str) -> None:
+    ahead = [await watched.take() for _ in range(7)]
+    ticket = await watched.take(visitor="Sara")
+    tab = await follow(watched, first, ticket)
+    assert moves(await read(tab)) == [7]
+
+    if order == "leaves, opens":
+        await watched.do(Leave(ahead[0].ticket_id))
+        another = await follow(watched, second, ticket)
+        opened = moves(await read(another))
+    else:
+        another = await follow(watched, second, ticket)
+        opened = moves(await read(another))
+        await watched.do(Leave(ahead[0].ticket_id))
+    watched.beat()
+
+    assert opened == ([6] if order == "leaves, opens" else [7])
+    assert moves(await read(tab)) == [6]
+    assert moves(await read(another)) == ([] if order == "leaves, opens" else [6])
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_a_second_tab_that_opens_when_it_is_nearly_the_turn_keeps_nothing_from_the_first(
+    watched: Watched, form: str
+) -> None:
+    ahead = [await watched.take() for _ in range(4)]
+    ticket = await watched.take(visitor="Sara")
+    tab = await follow(watched, form, ticket)
+    await read(tab)
+
+    await watched.do(Leave(ahead[0].ticket_id))
+    another = await follow(watched, form, ticket)
+    await read(another)
+    watched.beat()
+
+    sent = await read(tab)
+    assert moves(sent) == [3]
+    assert told(sent) == (["NEAR_TURN", "POSITION_UPDATE"] if form == "clinic" else ["update"])
+    assert told(await read(another)) == []
+
+
+async def test_what_becomes_near_by_a_new_set_up_is_told_to_both_tabs_once(watched: Watched) -> None:
+    queues = tuple(msgspec.structs.replace(queue, near_turn=5) for queue in watched.venue.queues)
+    for _ in range(5):
+        await watched.take()
+    ticket = await watched.take(visitor="Sara")
+    tab = await follow(watched, "clinic", ticket)
+    await read(tab)
+
+    await watched.do(SetUp(msgspec.structs.replace(watched.venue, queues=queues)))
+    another = await follow(watched, "clinic", ticket)
+    watched.beat()
+
+    assert told(await read(tab)) == ["NEAR_TURN", "POSITION_UPDATE"]
+    assert told(await read(another)) == ["NEAR_TURN", "POSITION_UPDATE"]
+
+
+async def test_whoever_resumes_keeps_nothing_from_a_tab_that_stayed(watched: Watched) -> None:
+    for _ in range(7):
+        await watched.take()
+    ticket = await watched.take(visitor="Sara")
+    tab, another = await follow(watched, "place", ticket), await follow(watched, "place", ticket)
+    await read(tab)
+    left_at = await last_id(another)
+    another.break_off()
+
+    await watched.do(call_next())
+    again = await watched.place(ticket, since=left_at)
+    watched.beat()
+
+    assert moves(await read(tab)) == [6]
+    assert moves(await read(again)) == [6]
 
 
 async def test_somebody_with_a_higher_priority_goes_ahead(watched: Watched) -> None:

@@ -265,6 +265,37 @@ async def test_a_store_that_is_away_is_said_once_and_so_is_its_return(clock: Dri
         await store.close()
 
 
+async def test_a_store_that_goes_away_while_staff_are_judged_ends_nobody(clock: DrivenClock) -> None:
+    with server_directory() as directory, PostgresServer(directory) as server, server.lend_database() as url:
+        store = await PostgresStore.open(url, clock=wall_clock)
+        await store.migrate()
+        venue = await found(store, a_venue())
+        hub = Hub(store, clock, Random(1))
+        asked = 0
+
+        async def still_may() -> bool:
+            nonlocal asked
+            asked += 1
+            if asked == 1:
+                server.kill()
+            return await store.accounts.signed_in("of nobody", clock(), idle_ms=1000) is not None
+
+        form = Changes(venue.slug, None, is_staffs=True)
+        watcher = await hub.join(venue.id, Wish(hello, NOTICES, form, still_may=still_may), address="x")
+
+        await hub.look_again()
+        assert (asked, watcher.is_ended) == (1, False)
+        await hub.look_again()
+        assert (asked, watcher.is_ended) == (1, False)
+        server.start()
+        while asked == 1:
+            await hub.look_again()
+
+        assert watcher.is_ended
+        hub.close()
+        await store.close()
+
+
 async def test_while_it_runs_it_looks_again_by_itself(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hubs, "LOOKS_EVERY_SECONDS", 0.01)
     watcher = await watched.changes()

@@ -14,9 +14,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from dawr.reliability import correlation
 from dawr.web.access_log import AccessLog
 from dawr.web.problems import BadRequest, problem_of
+from dawr.web.security import SECURITY_HEADERS
 from dawr.web.server import Server, listen
 
 READ_SECONDS = 10
+GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n"
+CHUNKED = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 class Served(msgspec.Struct, frozen=True):
@@ -106,6 +110,20 @@ class Echo:
                 return body or b"nothing"
 
 
+class Slow(Echo):
+    """Answers when it is told to."""
+
+    def __init__(self, access_log: AccessLog) -> None:
+        super().__init__(access_log)
+        self.asked = asyncio.Event()
+        self.go = asyncio.Event()
+
+    async def answer(self, receive: Receive) -> bytes:
+        self.asked.set()
+        await self.go.wait()
+        return await super().answer(receive)
+
+
 class Wire:
     """One connection, byte by byte."""
 
@@ -143,3 +161,24 @@ class Wire:
 
     async def __aexit__(self, *_: object) -> None:
         self._writer.close()
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not holds():  # noqa: ASYNC110 - what is waited for happens in the server, which tells nobody
+            await asyncio.sleep(0.005)
+
+
+def must_be_refusal(answer: tuple[bytes, dict[bytes, bytes], bytes], status: int, code: str) -> str:
+    """A problem like every other; its correlation id."""
+    first, headers, body = answer
+    assert first.startswith(b"HTTP/1.1 %d " % status)
+    assert headers[b"content-type"] == b"application/problem+json"
+    assert headers[b"connection"] == b"close"
+    assert headers[b"cache-control"] == b"no-store"
+    assert b"date" in headers
+    assert set(SECURITY_HEADERS) <= set(headers.items())
+    problem = json.loads(body)
+    assert (problem["status"], problem["code"]) == (status, code)
+    assert problem["correlation_id"].encode() == headers[b"x-correlation-id"]
+    return str(problem["correlation_id"])

@@ -118,7 +118,7 @@ class Following:
         return Line(venue_id, queue_id, day, number).has_ended(ticket)
 
     def add(self, followed: Followed, watcher: Watcher, form: PersonalForm, standing: Standing, at: bytes) -> None:
-        """One more, who knows where the ticket stands. Who followed it before is told first: they share what is known."""
+        """One more, who knows where it stands. Who followed before is told first: what was shown is shared."""
         _tell_what_moved(followed, standing, at)
         followed.watchers[watcher] = form
 

@@ -11,14 +11,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import asyncpg
-import msgspec
 
 from dawr.domain.venue import Head, Venue, VenueId
-from dawr.ports import Clock, ClockUntrusted, OutcomeUnknown, Session, StoreAway, Unstorable
+from dawr.ports import Changes, Clock, ClockUntrusted, OutcomeUnknown, Session, StoreAway, Unstorable
 from dawr.stores import migrations
 from dawr.stores.accounts import StoredAccounts
 from dawr.stores.checking import faults_in
-from dawr.stores.session import Row, VenueCache, all_statements, begin, clock_is_trusted
+from dawr.stores.session import Row, VenueCache, add_venue, all_statements, begin, clock_is_trusted
 
 T = TypeVar("T")
 if TYPE_CHECKING:
@@ -92,8 +91,8 @@ class PostgresStore:
         wanted = tuple(venues)
         return await self._run_beside(lambda c: self._read(c, wanted, work))
 
-    async def add_venue(self, venue: Venue, head: Head) -> None:
-        await self._run(lambda c: self._add_venue(c, venue, head))
+    async def add_venue(self, venue: Venue, head: Head, first: Changes | None = None) -> None:
+        await self._change_beside(lambda c: self._add_venue(c, venue, head, first))
 
     async def venue_ids(self) -> dict[str, VenueId]:
         rows: list[Row] = await self._run_beside(lambda c: c.fetch(self._statements["venue_slugs"]))
@@ -107,11 +106,7 @@ class PostgresStore:
         return await self._run_beside(lambda c: c.fetch(self._statements[name], *arguments))
 
     async def change_rows(self, name: str, *arguments: str | int | None) -> int:
-        try:
-            return await self._run_beside(lambda c: self._change_rows(c, name, arguments))
-        except OutcomeUnknown:
-            _leave_if_told_to()
-            raise
+        return await self._change_beside(lambda c: self._change_rows(c, name, arguments))
 
     async def ping(self) -> None:
         asked_at = self._clock()
@@ -139,6 +134,13 @@ class PostgresStore:
             self._pool.terminate()
 
     # On one connection
+
+    async def _change_beside(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        try:
+            return await self._run_beside(work)
+        except OutcomeUnknown:
+            _leave_if_told_to()
+            raise
 
     async def _run_beside(self, work: Callable[[Connection], Awaitable[T]]) -> T:
         """Without ever taking a lane's connection, and without waiting longer for a turn than for an answer."""
@@ -220,11 +222,9 @@ class PostgresStore:
         await connection.execute("COMMIT")
         return result
 
-    async def _add_venue(self, connection: Connection, venue: Venue, head: Head) -> None:
-        gateway = PostgresGateway(connection, self._statements)
+    async def _add_venue(self, connection: Connection, venue: Venue, head: Head, first: Changes | None) -> None:
         await connection.execute("BEGIN")
-        await gateway.write("add_venues", [(venue.id, venue.slug, msgspec.json.encode(venue).decode())])
-        await gateway.write("add_heads", [msgspec.structs.astuple(head)])
+        await add_venue(PostgresGateway(connection, self._statements), venue, head, first)
         await _commit(connection)
 
     async def _change_rows(self, connection: Connection, name: str, arguments: tuple[str | int | None, ...]) -> int:

@@ -160,6 +160,14 @@ async def begin(
     return RowSession(gateway, heads, await cache.get(gateway, heads), clock_trusted=trusted)
 
 
+async def add_venue(gateway: Gateway, venue: Venue, head: Head, first: Changes | None) -> None:
+    """In the open transaction, so that nobody ever meets a venue without what was made with it."""
+    await gateway.write("add_venues", [(venue.id, venue.slug, msgspec.json.encode(venue).decode())])
+    await gateway.write("add_heads", [msgspec.structs.astuple(head)])
+    if first is not None:
+        await RowSession(gateway, {venue.id: head}, {venue.id: venue}, clock_trusted=True).save([first])
+
+
 def clock_is_trusted(store_now: int | None, asked_at: int, answered_at: int) -> bool:
     """The store's clock lies between the two moments, give or take two seconds; one on this machine has none."""
     return store_now is None or asked_at - MOST_SKEW_MS <= store_now <= answered_at + MOST_SKEW_MS

@@ -16,14 +16,13 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import apsw
-import msgspec
 
 from dawr.domain.venue import Head, Venue, VenueId
-from dawr.ports import Clock, OutcomeUnknown, Session, StoreAway, Unstorable
+from dawr.ports import Changes, Clock, OutcomeUnknown, Session, StoreAway, Unstorable
 from dawr.stores import migrations
 from dawr.stores.accounts import StoredAccounts
 from dawr.stores.checking import faults_in
-from dawr.stores.session import Row, VenueCache, all_statements, begin
+from dawr.stores.session import Row, VenueCache, add_venue, all_statements, begin
 
 T = TypeVar("T")
 
@@ -68,8 +67,8 @@ class SqliteStore:
     async def read(self, venues: Iterable[VenueId], work: Callable[[Session], Awaitable[T]]) -> T:
         return await _in_thread(self._readers, self._read, tuple(venues), work)
 
-    async def add_venue(self, venue: Venue, head: Head) -> None:
-        await self._write(self._add_venue, venue, head)
+    async def add_venue(self, venue: Venue, head: Head, first: Changes | None = None) -> None:
+        await self._write(self._add_venue, venue, head, first)
 
     async def venue_ids(self) -> dict[str, VenueId]:
         return await _in_thread(self._readers, self._venue_ids)
@@ -177,11 +176,10 @@ class SqliteStore:
         gateway.run("BEGIN IMMEDIATE")
         return gateway
 
-    def _add_venue(self, venue: Venue, head: Head) -> None:
+    def _add_venue(self, venue: Venue, head: Head, first: Changes | None) -> None:
         gateway = self._begin_writing()
         try:
-            finish(gateway.write("add_venues", [(venue.id, venue.slug, msgspec.json.encode(venue).decode())]))
-            finish(gateway.write("add_heads", [msgspec.structs.astuple(head)]))
+            finish(add_venue(gateway, venue, head, first))
         except BaseException:
             gateway.rollback()
             raise

@@ -51,6 +51,13 @@ class Call(msgspec.Struct, Generic[G_co], frozen=True):
     def params(self) -> Mapping[str, str]:
         return self.request.params
 
+    def claim_at(self, venue_id: VenueId) -> Claim | None:
+        """The claim, at a venue that was not there when the request came."""
+        if self.claim is None:
+            return None
+        scope = f"{venue_id}:{self.claim.key.scope.partition(':')[2]}"
+        return msgspec.structs.replace(self.claim, key=self.claim.key._replace(scope=scope))
+
     def origin(self, reason: str | None = None) -> Origin:
         if reason is not None and (len(reason) > LONGEST_REASON or not reason.replace("\n", " ").isprintable()):
             raise InvalidValue("reason", f"A reason has at most {LONGEST_REASON} printable characters.")

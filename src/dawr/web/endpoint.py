@@ -65,6 +65,8 @@ class Endpoint:
         if route.who != "anyone":
             must_be_known(caller)
         venue_id, venue, code = await self._place(request.params)
+        if route.makes_venue and venue_id and venue_id not in caller.roles:
+            caller = await self._who_asks(request)  # they may have made it since they were looked up
         self._judge(request, caller, venue_id, venue)
         given = None
         if self._decoder is not None:
@@ -100,7 +102,8 @@ class Endpoint:
         route = self.route
         if route.who != "anyone":
             must_be_known(caller)
-        if route.needed_role is not None:
+        is_new = route.makes_venue and not venue_id
+        if route.needed_role is not None and not is_new:
             must_be_allowed(caller, route.needed_role, venue_id, self._as_asked_for(request, venue), by=route.venue)
 
     async def _place(self, params: Mapping[str, str]) -> tuple[VenueId, str, str]:
@@ -117,7 +120,12 @@ class Endpoint:
         if place in {"ticket", "visit"}:
             return await self._place_by_id(asked_for)
         name, _, code = (asked_for, "", "") if place == "venue" else asked_for.partition(":")
-        venue_id = await engine.find_venue(name)
+        try:
+            venue_id = await engine.find_venue(name)
+        except UnknownVenue:
+            if self.route.makes_venue:
+                return VenueId(""), name, ""
+            raise
         return venue_id, await engine.slug_of(venue_id), code
 
     def _as_asked_for(self, request: Request, slug: str) -> str:
@@ -153,7 +161,7 @@ class Endpoint:
 
     async def _replay_or_refuse(self, call: Call[Any], verdict: Verdict) -> Response:
         """Whoever retries what was done already is no burden, and is not turned away."""
-        if call.claim is not None:
+        if call.claim is not None and call.venue_id:
             stored = await self._edge.engine.read(call.venue_id, LookAtAnswer(call.claim))
             if stored is not None:
                 return Response(stored.status, stored.body, (REPLAYED,))

@@ -42,11 +42,8 @@ class Stream:
                 await send({"type": "http.response.body", "body": body, "more_body": True})
                 watcher.sending_since = None
             await send({"type": "http.response.body", "body": b"", "more_body": False})
-        except (OSError, RuntimeError) as error:
-            # A transport knows a moment before it says so that its connection broke, and takes nothing more.
-            if isinstance(error, RuntimeError) and not _is_broken(scope):
-                raise
-            await gone
+        except OSError:
+            return
         finally:
             watcher.break_off()
             gone.cancel()
@@ -59,11 +56,6 @@ def _cutter(scope: Scope) -> Callable[[], None]:
         return abort
     task = asyncio.current_task()
     return (lambda: None) if task is None else lambda: _cancel(task)
-
-
-def _is_broken(scope: Scope) -> bool:
-    cycle = (scope.get("extensions") or {}).get("dawr.cycle")
-    return cycle is not None and bool(cycle.transport.is_closing())
 
 
 def _cancel(task: "asyncio.Task[object]") -> None:

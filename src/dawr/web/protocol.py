@@ -10,6 +10,7 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any, Literal, NoReturn, cast
 
+from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
@@ -21,6 +22,8 @@ from dawr.web.security import SECURITY_HEADERS
 IDLE_SECONDS = 6
 """How long a connection is kept for the next request. At least five, counted in whole seconds."""
 LARGEST_HEAD = 64 * 1024
+MOST_BEHIND = 8
+"""How many requests may wait behind the one that is answered while its connection is still listened to."""
 LARGEST_REQUEST = 4 * 1024 * 1024
 """The app refuses a body long before this; here is the end of waiting for the rest of it."""
 
@@ -107,6 +110,8 @@ class HttpProtocol(HttpToolsProtocol):
     _is_last = False
     """Nothing is heard after the request that came."""
     _bytes_of_trailers = 0
+    _answering: RequestResponseCycle | None = None
+    """Whose task runs. Those that were sent behind it wait in the pipeline."""
     _since: int | None = None
     """The second since which a whole request is waited for; None while there is one."""
     _idle_since: int | None = None
@@ -126,6 +131,17 @@ class HttpProtocol(HttpToolsProtocol):
         HttpToolsProtocol.data_received(self, data)
         if self._bytes_of_request > LARGEST_HEAD:
             self._refuse_what_is_too_large()
+        if self.pipeline:
+            self._listen_for_the_end()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The parent tells the newest request only. Nobody is left to hear what waits behind the one that runs."""
+        self.pipeline.clear()
+        running = self._answering
+        if running is not None and running is not self.cycle:
+            running.disconnected = not running.response_complete
+            running.message_event.set()
+        super().connection_lost(exc)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """The parent's own lines, for it is called for every header; but a trailer comes too late to be one."""
@@ -169,6 +185,10 @@ class HttpProtocol(HttpToolsProtocol):
         else:
             self._idle_since = self._shared.second
 
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        self._answering = cycle
+        HttpToolsProtocol._start_asgi_task(self, cycle, app)  # noqa: SLF001 - the parent's
+
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - the server's own words stay in its log
         self._refuse(malformed())
 
@@ -192,6 +212,12 @@ class HttpProtocol(HttpToolsProtocol):
             self._since = self._shared.second
         else:
             self._refuse(late())
+
+    def _listen_for_the_end(self) -> None:
+        """The parent stops reading when a request waits behind another, and would not notice that the client went."""
+        few = len(self.pipeline) <= MOST_BEHIND and self._bytes_of_request <= LARGEST_HEAD
+        if few and not self.transport.is_closing():
+            self.flow.resume_reading()
 
     def _size_of_head(self) -> int:
         return len(self.url) + sum(len(name) + len(value) for name, value in self.headers)

@@ -42,6 +42,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     query: Any = None
     who: Who = "anyone"
     venue: VenueFrom | None = None
+    makes_venue: bool = False
+    """Whether the venue may be one that is not there yet; of one that is, only an owner may."""
     limit: LimitClass | None = "look"
     refusals: tuple[type[Exception], ...] = ()
     """What the rules may say, besides what every route may."""
@@ -64,6 +66,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def needed_role(self) -> Role | None:
         """At the venue; None, when anybody or anybody signed in may."""
+        if self.makes_venue:
+            return "owner"
         return None if self.who in {"anyone", "signed-in"} else cast("Role", self.who)
 
     @property

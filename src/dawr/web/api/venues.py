@@ -10,10 +10,11 @@ from dawr.domain.venue import Desk, Venue, VenueId
 from dawr.operations.admin import SetUp
 from dawr.operations.snapshots import LookAtVenue
 from dawr.ports import Unstorable
+from dawr.reliability.idempotency import Answer, Reply
 from dawr.web.api.answers import VenueAnswer, venue_answer
 from dawr.web.api.queues import NoInput
 from dawr.web.auth import must_be_allowed
-from dawr.web.call import Call, Response, answered
+from dawr.web.call import Call, Response, answered, rendered
 from dawr.web.edge import Edge
 from dawr.web.routes import Route
 
@@ -57,35 +58,46 @@ async def look_at_set_up(edge: Edge, call: Call[NoInput]) -> Response:
     return answered(venue)
 
 
-async def set_up(edge: Edge, call: Call[SetUpInput]) -> Response:
+async def set_up(edge: Edge, call: Call[SetUpInput]) -> Reply:
     """Change the venue with this slug, or make it: then whoever made it owns it."""
-    slug = call.params["venue"]
-    wanted = call.given.venue(slug)
-    try:
-        venue_id = await edge.engine.find_venue(slug)
-    except UnknownVenue:
+    venue_id, wanted = call.venue_id, call.given.venue(call.params["venue"])
+    if not venue_id:
         try:
             return await _found(edge, call, wanted)
         except Unstorable as fault:
-            venue_id = await _made_meanwhile(edge, slug, fault)
-    must_be_allowed(call.caller, "owner", venue_id, slug, by="venue")
-    changed = await edge.engine.do(venue_id, SetUp(wanted), origin=call.origin())
-    return answered(changed)
+            venue_id = await _made_meanwhile(edge, call, wanted.slug, fault)
+    claim = call.claim_at(venue_id)
+    return await edge.engine.answer(venue_id, SetUp(wanted), rendered(_whole), claim=claim, origin=call.origin())
 
 
-async def _made_meanwhile(edge: Edge, slug: str, fault: Unstorable) -> VenueId:
-    """Somebody was quicker with this slug; or else it was something else that could not be stored."""
-    try:
-        return await edge.engine.find_venue(slug)
-    except UnknownVenue:
-        raise fault from None
-
-
-async def _found(edge: Edge, call: Call[SetUpInput], wanted: Venue) -> Response:
+async def _found(edge: Edge, call: Call[SetUpInput], wanted: Venue) -> Reply:
+    """The answer is kept with the venue, so that a retry under the same key is told the same."""
     if call.caller.account_id is None or "owner" not in call.caller.roles.values():
         raise UnknownVenue(wanted.slug)
-    venue = await edge.accounts.found(wanted, call.caller.account_id, call.origin())
-    return answered(venue, status=201)
+    render = rendered(_whole, status=201)
+
+    def kept(made: Venue, now: int) -> Answer | None:
+        claim = call.claim_at(made.id)
+        return None if claim is None else render(made).kept(claim, now)
+
+    return render(await edge.accounts.found(wanted, call.caller.account_id, call.origin(), kept))
+
+
+async def _made_meanwhile(edge: Edge, call: Call[SetUpInput], slug: str, fault: Unstorable) -> VenueId:
+    """Somebody was quicker with this slug; or else it was something else that could not be stored.
+
+    It may have been the caller, with another request: who owns the venue was not known when they were judged.
+    """
+    try:
+        venue_id = await edge.engine.find_venue(slug)
+    except UnknownVenue:
+        raise fault from None
+    must_be_allowed(await edge.auth.caller(call.request), "owner", venue_id, slug, by="venue")
+    return venue_id
+
+
+def _whole(venue: Venue) -> Venue:
+    return venue
 
 
 ROUTES = (
@@ -125,6 +137,8 @@ ROUTES = (
         answer=Venue,
         also_status=201,
         who="signed-in",
+        venue="venue",
+        makes_venue=True,
         refusals=(UnknownVenue, InvalidValue),
     ),
 )
