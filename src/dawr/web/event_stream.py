@@ -45,6 +45,7 @@ class Stream:
         except OSError:
             return
         finally:
+            watcher.cut = None  # what the connection or its task does next is no stream
             watcher.break_off()
             gone.cancel()
 
