@@ -111,11 +111,13 @@ async def test_a_client_that_goes_is_noticed_also_with_requests_behind_its_strea
         await until(lambda: place.dawr.hub.streams == 1)
         await wire.say(behind)
     await until(lambda: place.dawr.hub.streams == 1 and len(place.connection.pipeline) == behind.count(b"\r\n\r\n"))
+    connection = place.connection
     assert place.tasks == 1
 
     break_off(wire, how)
 
     await until(place.is_empty)
+    assert not connection.pipeline
     assert place.routes() == [("/v1/events", 200)]
 
 
