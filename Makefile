@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 PORT ?= 8787
+JOBS ?= 2
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt
@@ -22,7 +23,7 @@ demo: .venv/.runtime ## Start the sample venues on 127.0.0.1:8787 (PORT=)
 	exec $(BIN)/dawr demo --port $(PORT)
 
 test: .venv/.installed ## Run every test but the long ones
-	$(PYTEST) -q -m "not prove" --cov --cov-report=term-missing:skip-covered
+	$(PYTEST) -q -m "not prove" -n $(JOBS) --dist loadfile --cov --cov-report=term-missing:skip-covered
 
 check: .venv/.installed ## Lint, format and types
 	$(BIN)/ruff check

@@ -44,7 +44,8 @@ def test_the_demo_has_a_database_of_its_own(tmp_path: Path) -> None:
 def test_a_demo_that_is_started_again_carries_on_where_it_was(demo: DawrServer, tmp_path: Path) -> None:
     with Client(demo.url) as client:
         client.enter("lab", "Amna")
-    changed = venue_document({"id": "lab", "prefix": "Z"}, *({"id": queue.id} for queue in CLINIC.queues[1:]))
+    others = ({"id": queue.id} for queue in CLINIC.queues[1:])
+    changed = venue_document({"id": "lab", "prefix": "Z"}, *others, zone=CLINIC.zone)
     assert dawr("venue", "apply", "-", "--data", tmp_path / "data", stdin=changed).exit_code == 0
 
     demo.stop()

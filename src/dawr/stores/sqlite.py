@@ -9,6 +9,7 @@ hold the writer up.
 
 import asyncio
 import threading
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor, wait
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -27,6 +28,7 @@ from dawr.stores.session import Row, VenueCache, add_venue, all_statements, begi
 T = TypeVar("T")
 
 BUSY_MS = 2000
+TRIES = 40
 READERS = 2
 DOUBTED_MS = 10_000
 WAL_PAGES_BEFORE_CHECKPOINT = 4000
@@ -212,14 +214,18 @@ class SqliteStore:
             self._connection().wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
     def _migrate(self) -> list[str]:
-        connection, sql = self._connection(), self._statements
-        with connection:
+        gateway, connection, sql = self._begin_writing(), self._connection(), self._statements
+        try:
             connection.execute(sql["create_migrations"])
             applied = connection.execute(sql["applied_migrations"]).fetchall()
             todo = migrations.pending("sqlite", applied)
             for migration in todo:
                 connection.execute(migration.sql)
                 connection.execute(sql["add_migration"], (*migration.identity, self._clock()))
+        except BaseException:
+            gateway.rollback()
+            raise
+        gateway.commit()
         return [migration.title for migration in todo]
 
     def _renew_epochs(self, new_epoch: Callable[[], int]) -> int:
@@ -323,12 +329,24 @@ class SqliteGateway:
 def open_writing(path: Path) -> apsw.Connection:
     connection = apsw.Connection(str(path), flags=ONE_USER_AT_A_TIME)
     connection.set_busy_timeout(BUSY_MS)
-    connection.execute("PRAGMA journal_mode = WAL")
+    _begin_wal(connection)
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA temp_store = MEMORY")
     connection.execute(f"PRAGMA journal_size_limit = {WAL_BYTES_KEPT}")
     connection.execute(f"PRAGMA wal_autocheckpoint = {WAL_PAGES_BEFORE_CHECKPOINT}")
     return connection
+
+
+def _begin_wal(connection: apsw.Connection) -> None:
+    """Of two that turn a new file to WAL at once, one is told that it is busy without being let wait."""
+    for _ in range(TRIES - 1):
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except apsw.BusyError:
+            time.sleep(BUSY_MS / 1000 / TRIES)
+        else:
+            return
+    connection.execute("PRAGMA journal_mode = WAL")
 
 
 def open_reading(path: Path) -> apsw.Connection:
