@@ -59,12 +59,15 @@ def _cells(figure: Figure) -> tuple[str, ...]:
         f"{figure.rate.median:,.0f} [{figure.rate.least:,.0f}–{figure.rate.most:,.0f}]",
         f"{figure.p50_ms:.1f}",
         f"{figure.p99_ms:.1f}",
-        ""
-        if figure.ratio is None
-        else f"{figure.ratio.median:.1f} × [{figure.ratio.least:.1f}–{figure.ratio.most:.1f}]",
+        "" if figure.ratio is None else _ratio(figure.ratio),
         figure.bar,
         {None: "", True: "yes", False: "NO"}[figure.held],
     )
+
+
+def _ratio(ratio: Spread) -> str:
+    places = 2 if ratio.median < 1 else 1
+    return f"{ratio.median:.{places}f} × [{ratio.least:.{places}f}–{ratio.most:.{places}f}]"
 
 
 def _aligned(row: tuple[str, ...], widths: list[int]) -> str:
