@@ -24,7 +24,6 @@ from dawr.ports import Changes, Clock, OutcomeUnknown, Session, Store, StoreAway
 from dawr.reliability.idempotency import Claim, KeyReused, Reply
 
 R = TypeVar("R")
-S = TypeVar("S")
 
 log = structlog.get_logger("dawr.engine")
 

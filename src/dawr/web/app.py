@@ -10,7 +10,7 @@ from starlette.types import Receive, Scope, Send
 from dawr.engine import Stopping
 from dawr.ports import OutcomeUnknown
 from dawr.reliability import correlation
-from dawr.web.access_log import AccessLog
+from dawr.web.access_log import NO_ROUTE, AccessLog
 from dawr.web.call import HTML, Header, Request, Response
 from dawr.web.cors import Cors
 from dawr.web.edge import Edge
@@ -26,7 +26,6 @@ log = structlog.get_logger("dawr.web")
 
 PROBLEM_JSON: Header = (b"content-type", b"application/problem+json")
 NOT_STORED: Header = (b"cache-control", b"no-store")
-NO_ROUTE = "-"
 
 STATUS_LINES = {status.value: b"HTTP/1.1 %d %b\r\n" % (status, status.phrase.encode()) for status in HTTPStatus}
 API_HEAD = b"".join(b"%b: %b\r\n" % header for header in (NOT_STORED, *SECURITY_HEADERS))
