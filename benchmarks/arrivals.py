@@ -5,7 +5,6 @@ from hashlib import sha256
 
 import msgspec
 
-from dawr.bootstrap import SystemIds, now
 from dawr.domain.day import Day
 from dawr.domain.queue import Queue, QueueId
 from dawr.domain.ticket import TicketId, VisitId
@@ -15,6 +14,7 @@ from dawr.operations.visitor import Issue
 from dawr.ports import Store
 from dawr.reliability.fingerprint import fingerprint
 from dawr.reliability.idempotency import ANONYMOUS, AnswerKey, Claim, Reply
+from dawr.system import SystemIds, now
 
 QUEUE = QueueId("lab")
 DESKS = 32

@@ -7,15 +7,16 @@ from random import Random
 
 from starlette.types import ASGIApp
 
-from dawr import bootstrap
+from dawr import bootstrap, logs, system
 from dawr.accounts import Accounts
-from dawr.bootstrap import MS_PER_HOUR, Dawr, SystemIds
+from dawr.bootstrap import MS_PER_HOUR, Dawr
 from dawr.engine import Engine
 from dawr.live.hub import Hub
 from dawr.passwords import Passwords
 from dawr.ports import Clock, Store
 from dawr.settings import Settings
 from dawr.sweeper import Sweeper
+from dawr.system import SystemIds
 from dawr.web.server import Server, listen, url_of
 
 
@@ -47,13 +48,13 @@ async def installed(
 @asynccontextmanager
 async def served(dawr: Dawr, wrapped: Callable[[ASGIApp], ASGIApp] = lambda app: app) -> AsyncIterator[str]:
     """On a real socket, as `dawr serve` does it; the URL."""
-    log = bootstrap.access_log(dawr.settings)
+    log = logs.access_log(dawr.settings)
     listener = listen("127.0.0.1", 0)
     server = Server(
         wrapped(bootstrap.web_app(dawr, log)),
         listener,
         access_log=log,
-        new_id=bootstrap.correlation_id,
+        new_id=system.correlation_id,
         ready=lambda _: None,
         stopping=dawr.hub.close,
     )

@@ -42,7 +42,7 @@ MAY_IMPORT = {
 MAY_KNOW_STORES = {"dawr.stores", "dawr.bootstrap", "dawr.cli"}
 PURE = {"dawr.domain", "dawr.operations"}
 IMPURE = {"time", "random", "secrets", "uuid", "os", "socket", "threading", "asyncio"}
-MAY_LOOK_OUTSIDE = {"dawr.bootstrap", "dawr.settings", "dawr.cli"}
+MAY_LOOK_OUTSIDE = {"dawr.bootstrap", "dawr.system", "dawr.settings", "dawr.logs", "dawr.cli"}
 LOOKS_OUTSIDE = re.compile(
     r"(datetime\.(datetime|date)\.(now|utcnow|today)|time\.time(_ns)?|os\.(environ|getenv|urandom)|(uuid|secrets|random)\.\w+)"
 )

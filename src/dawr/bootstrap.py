@@ -2,15 +2,9 @@
 
 import asyncio
 import gc
-import logging
 import os
 import secrets
 import socket
-import string
-import sys
-import threading
-import time
-from binascii import b2a_base64
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -28,14 +22,14 @@ from dawr.live.hub import Hub
 from dawr.operations.admin import ChangeQueue, SetUp
 from dawr.passwords import Passwords
 from dawr.ports import Store
-from dawr.reliability import correlation
 from dawr.reliability.rate_limit import LocalLimiter
 from dawr.settings import Settings, SettingUnfit
 from dawr.stores.data_directory import DataDirectory, DataDirectoryUnfit, make_private
 from dawr.stores.postgres import PostgresStore
 from dawr.stores.sqlite import SqliteStore
 from dawr.sweeper import Sweeper, reset
-from dawr.web.access_log import AccessLog, NoAccessLog
+from dawr.system import SystemIds, correlation_id, now, ticks
+from dawr.web.access_log import AccessLog
 from dawr.web.app import App
 from dawr.web.auth import Auth
 from dawr.web.client_address import Clients, networks
@@ -56,7 +50,7 @@ class Dawr(msgspec.Struct, frozen=True):
     settings: Settings
     store: Store
     engine: Engine
-    ids: "SystemIds"
+    ids: SystemIds
     passwords: Passwords
     accounts: Accounts
     hub: Hub
@@ -118,7 +112,7 @@ async def running(settings: Settings) -> AsyncIterator[Dawr]:
             passwords.close()
 
 
-def _accounts_of(settings: Settings, store: Store, engine: Engine, passwords: Passwords, ids: "SystemIds") -> Accounts:
+def _accounts_of(settings: Settings, store: Store, engine: Engine, passwords: Passwords, ids: SystemIds) -> Accounts:
     return Accounts(
         store,
         engine,
@@ -231,109 +225,5 @@ def refuse_what_cannot_be(settings: Settings) -> None:
         )
 
 
-def now() -> int:
-    """Milliseconds since 1970 UTC."""
-    return time.time_ns() // 1_000_000
-
-
-def ticks() -> int:
-    """Milliseconds that never go back, since some moment."""
-    return time.monotonic_ns() // 1_000_000
-
-
-class Chance(threading.local):
-    """Random bytes from the system, fetched by the thousand: asking for a few at a time costs more than they do.
-
-    Each thread has its own, so none is given twice.
-    """
-
-    _fetched = b""
-    _used = 0
-
-    def take(self, count: int) -> bytes:
-        fetched, start = self._fetched, self._used
-        if start + count > len(fetched):
-            fetched, start = os.urandom(4096), 0
-            self._fetched = fetched
-        self._used = start + count
-        return fetched[start : start + count]
-
-    def forget(self) -> None:
-        self._fetched = b""
-
-
-_chance = Chance()
-# A child that went on with what its parent had fetched would give the same ids.
-os.register_at_fork(after_in_child=_chance.forget)
-
-
-def correlation_id() -> str:
-    return _chance.take(16).hex()
-
-
-FOR_URLS = bytes.maketrans(b"+/", b"-_")
-IN_ORDER = bytes.maketrans(
-    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
-    b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz~",
-)
-"""From base64 to letters that fit a URL and sort as their bytes do."""
-
-
-class SystemIds:
-    def token(self) -> str:
-        return b2a_base64(_chance.take(16), newline=False).translate(FOR_URLS, b"=").decode()
-
-    def new(self, venue_id: VenueId) -> str:
-        """Ids made one after the other stand side by side in an index, so that a batch touches few of its pages."""
-        raw = now().to_bytes(6, "big") + _chance.take(18)
-        return f"{venue_id}-{b2a_base64(raw, newline=False).translate(IN_ORDER).decode()}"
-
-    def venue_code(self) -> str:
-        return "".join(secrets.choice(string.ascii_lowercase + string.digits) for _ in range(6))
-
-    def epoch(self) -> int:
-        return secrets.randbits(48)
-
-
 def environment() -> dict[str, str]:
     return dict(os.environ)
-
-
-def configure_logs(settings: Settings) -> None:
-    """JSON lines on standard error, or something readable when a person is watching."""
-    level = logging.getLevelNamesMapping()[settings.log_level.upper()]
-    renderer: structlog.typing.Processor = (
-        structlog.dev.ConsoleRenderer() if sys.stderr.isatty() else structlog.processors.JSONRenderer()
-    )
-    structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            correlation.add_to_log_line,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            renderer,
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.WriteLoggerFactory(sys.stderr),
-    )
-    logging.basicConfig(level=max(level, logging.WARNING), handlers=[_IntoOurLog()], force=True)
-
-
-def access_log(settings: Settings) -> AccessLog:
-    """A line per request on standard error, unless only warnings are wanted."""
-    shown = logging.getLevelNamesMapping()[settings.log_level.upper()] <= logging.INFO
-    return (AccessLog if shown else NoAccessLog)(_to_standard_error, time.time_ns, readable=sys.stderr.isatty())
-
-
-def _to_standard_error(lines: bytes) -> None:
-    sys.stderr.buffer.write(lines)
-    sys.stderr.buffer.flush()
-
-
-class _IntoOurLog(logging.Handler):
-    """What libraries say becomes one line like every other."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        log = structlog.get_logger(record.name)
-        log.log(record.levelno, "library", said=record.getMessage(), exc_info=record.exc_info or None)

@@ -20,6 +20,12 @@ class Settings(msgspec.Struct, frozen=True):
     database_url: Annotated[
         str, Meta(description="postgresql://… for the scaled profile; empty is the embedded SQLite file.")
     ] = ""
+    redis_url: Annotated[
+        str, Meta(description="redis://… of a Redis or Valkey that all processes share; several processes need one.")
+    ] = ""
+    hosts: Annotated[
+        int, Meta(ge=1, le=1000, description="Hosts that serve this installation: limits are shared by so many.")
+    ] = 1
     host: Annotated[str, Meta(min_length=1, description="Address to listen on.")] = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65535, description="Port to listen on; 0 takes any free one.")] = 8787
     workers: Annotated[int, Meta(ge=1, le=64, description="Processes that serve. The embedded profile has one.")] = 1
@@ -53,8 +59,14 @@ class Settings(msgspec.Struct, frozen=True):
         int, Meta(ge=1, le=1_000_000, description="Other requests per minute and address, of those not signed in.")
     ] = 600
     limit_caller: Annotated[
-        int, Meta(ge=1, le=1_000_000, description="Requests per minute of one account, token, kiosk or display.")
+        int, Meta(ge=1, le=1_000_000, description="Requests per minute of one account or API token.")
     ] = 1200
+    limit_device: Annotated[
+        int, Meta(ge=1, le=1_000_000, description="Requests per minute of one kiosk or display.")
+    ] = 1200
+    limit_mobile: Annotated[
+        int, Meta(ge=1, le=1_000_000, description="Joins per hour of one mobile number at one restaurant.")
+    ] = 3
     limit_login: Annotated[
         int, Meta(ge=1, le=1_000_000, description="Failed logins per 15 minutes, of an account and of an address.")
     ] = 5
@@ -77,6 +89,17 @@ class Settings(msgspec.Struct, frozen=True):
     session_idle_hours: Annotated[
         int, Meta(ge=1, le=24 * 90, description="How long somebody stays signed in without doing anything.")
     ] = 12
+    metrics_token: Annotated[
+        str, Meta(description="Bearer token that opens `/metrics`; empty keeps it closed on this address.")
+    ] = ""
+    metrics_port: Annotated[
+        int, Meta(ge=0, le=65535, description="Port on which `/metrics` is open to whoever reaches it; 0 is none.")
+    ] = 0
+    metrics_host: Annotated[str, Meta(min_length=1, description="Address of the metrics port.")] = "127.0.0.1"
+    log_format: Annotated[
+        Literal["auto", "json", "console"],
+        Meta(description="How logs look; `auto` is readable on a terminal, and JSON elsewhere."),
+    ] = "auto"
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"], Meta(description="The least level that is logged.")
     ] = "info"

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from dawr.accounts import Accounts
-from dawr.bootstrap import SystemIds
 from dawr.domain.venue import Venue
 from dawr.engine import Engine
 from dawr.passwords import Passwords
 from dawr.ports import Store
 from dawr.stores.sqlite import SqliteStore
+from dawr.system import SystemIds
 from tests.accounts.doing import HOUR
 from tests.builders import DrivenClock, a_venue
 from tests.stores.doing import found

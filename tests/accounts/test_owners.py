@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from dawr.accounts import Accounts
-from dawr.bootstrap import SystemIds
 from dawr.domain.account import Account, AccountId
 from dawr.domain.errors import (
     InvalidValue,
@@ -19,6 +18,7 @@ from dawr.engine import Busy, Engine
 from dawr.operations.people import LookAtStaff
 from dawr.passwords import Passwords
 from dawr.ports import Store
+from dawr.system import SystemIds
 from tests.accounts.doing import BY_AMNA, BY_TOOL, HOUR, PASSWORD, add, make_token, rendered, signed_in
 from tests.builders import DrivenClock, a_claim, a_queue, a_venue
 from tests.stores.doing import events_of, found

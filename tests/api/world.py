@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from dawr import bootstrap
+from dawr import bootstrap, system
 from dawr.accounts import Accounts
 from dawr.bootstrap import COMMAND_LINE, Dawr
 from dawr.domain.staff import ROLES, Role, StaffMember
@@ -195,6 +195,6 @@ async def _a_week_ago(dawr: Dawr) -> AsyncIterator[Accounts]:
     """The same accounts, as they were: a session that begins then has ended."""
 
     def then() -> int:
-        return bootstrap.now() - WEEK_MS - HOUR_MS
+        return system.now() - WEEK_MS - HOUR_MS
 
     yield Accounts(dawr.store, dawr.engine, dawr.passwords, then, dawr.ids, idle_ms=12 * HOUR_MS, session_ms=WEEK_MS)

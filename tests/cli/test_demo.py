@@ -8,13 +8,13 @@ from random import Random
 import argon2
 import msgspec
 
-from dawr.bootstrap import SystemIds, now
 from dawr.domain.venue import VenueId
 from dawr.engine import Engine
 from dawr.operations.snapshots import LookAtQueue
 from dawr.sample import CLINIC
 from dawr.sample_life import SampleLife
 from dawr.stores.sqlite import SqliteStore
+from dawr.system import SystemIds, now
 from tests.cli.databases import rows_of
 from tests.running import Client, DawrServer, dawr, venue_document
 from tests.stores.doing import found, kinds_of

@@ -9,7 +9,6 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from dawr.bootstrap import SystemIds
 from dawr.domain.account import Account, AccountId
 from dawr.domain.events import Event, Origin
 from dawr.domain.staff import StaffMember
@@ -19,6 +18,7 @@ from dawr.founding import found, found_owned
 from dawr.operations.people import LookAtStaff
 from dawr.ports import Changes, Store, Unstorable, Wants
 from dawr.reliability.idempotency import Answer, Reply
+from dawr.system import SystemIds
 from tests.builders import MONDAY_AT_TEN, DrivenClock, a_claim, a_head, a_venue, day_of, issue
 from tests.stores.databases import Database
 from tests.stores.doing import events_of, kinds_of, load, stored_head

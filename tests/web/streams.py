@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from dawr import bootstrap
+from dawr import bootstrap, logs, system
 from dawr.bootstrap import Dawr
 from dawr.domain.venue import Venue, VenueId
 from dawr.operations.operation import Operation
@@ -131,13 +131,13 @@ async def installed(settings: Settings) -> AsyncIterator[Installation]:
     )
     async with bootstrap.running(settings) as dawr:
         venue_id = await dawr.set_up(venue)
-        log = bootstrap.access_log(settings)
+        log = logs.access_log(settings)
         listener = listen("127.0.0.1", 0)
         server = Server(
             bootstrap.web_app(dawr, log),
             listener,
             access_log=log,
-            new_id=bootstrap.correlation_id,
+            new_id=system.correlation_id,
             ready=lambda _: None,
             stopping=dawr.hub.close,
         )

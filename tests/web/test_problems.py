@@ -9,7 +9,6 @@ from typing import NoReturn
 import pytest
 from structlog.testing import capture_logs
 
-from dawr.bootstrap import SystemIds
 from dawr.domain import errors
 from dawr.domain.errors import Refused
 from dawr.domain.venue import VenueId
@@ -17,6 +16,7 @@ from dawr.engine import Busy, Stopping
 from dawr.ports import ClockUntrusted, OutcomeUnknown, StoreAway, StoreFault, Unstorable
 from dawr.reliability.idempotency import KeyReused
 from dawr.stores.sqlite import SqliteStore
+from dawr.system import SystemIds
 from dawr.web.problems import BadRequest, problem_of
 from tests.builders import DrivenClock, a_head, a_venue
 from tests.running import PROBLEM_FIELDS, Answer, Client, must_be_problem

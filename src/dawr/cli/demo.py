@@ -7,7 +7,7 @@ from random import SystemRandom
 import click
 import uvloop
 
-from dawr import bootstrap, sample_staff
+from dawr import bootstrap, logs, sample_staff, system
 from dawr.cli.options import address_options, data_option, sentences, settings_of
 from dawr.cli.serve import serve_running
 from dawr.domain.venue import VenueId
@@ -27,7 +27,7 @@ def command(*, host: str | None, port: int | None, data: str | None, live: bool,
     """Start the sample venues: a clinic with twelve queues, and a restaurant."""
     with sentences():
         settings = settings_of(host=host, port=port, data=data or DEMO_DATA, database_url="")
-        bootstrap.configure_logs(settings)
+        logs.configure(settings)
         uvloop.run((_play if live else _show)(settings, password))
 
 
@@ -54,7 +54,7 @@ async def _set_up_samples(dawr: bootstrap.Dawr, password: str | None) -> list[Ve
     venues = [known.get(venue.slug) or await dawr.set_up(venue) for venue in (CLINIC, RESTAURANT)]
     chosen = dawr.ids.token() if password is None else password
     account = await sample_staff.set_up_account(
-        dawr.store.accounts, dawr.passwords, bootstrap.now, dawr.ids, password=chosen
+        dawr.store.accounts, dawr.passwords, system.now, dawr.ids, password=chosen
     )
     await sample_staff.add_to_venues(dawr.engine, account, venues)
     if password is None:

@@ -4,7 +4,7 @@ import asyncio
 
 import click
 
-from dawr import bootstrap
+from dawr import bootstrap, system
 from dawr.cli.options import data_option, sentences, settings_of
 from dawr.settings import Settings
 
@@ -24,5 +24,5 @@ async def _migrate(settings: Settings) -> None:
             click.echo(f"Applied {title}.")
         if not applied:
             click.echo("The schema is up to date.")
-        if venues := await store.renew_epochs(bootstrap.SystemIds().epoch):
+        if venues := await store.renew_epochs(system.SystemIds().epoch):
             click.echo(f"This is a restored copy: its event streams begin new epochs (venues: {venues}).")

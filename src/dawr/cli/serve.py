@@ -11,7 +11,7 @@ import click
 import msgspec
 import uvloop
 
-from dawr import __version__, bootstrap
+from dawr import __version__, bootstrap, logs
 from dawr.bootstrap import Dawr
 from dawr.cli import several, staff, token
 from dawr.cli.options import address_options, data_option, sentences, settings_of
@@ -30,7 +30,7 @@ def command(host: str | None, port: int | None, data: str | None, workers: int |
     """Serve this installation. Ready when it prints "Dawr is ready at http://…"."""
     with sentences():
         settings = settings_of(host=host, port=port, data=data, workers=workers)
-        bootstrap.configure_logs(settings)
+        logs.configure(settings)
         if settings.workers > 1:
             sys.exit(several.serve(settings, ready=say_ready))
         uvloop.run(serve(settings))
@@ -43,7 +43,7 @@ async def serve(settings: Settings) -> None:
 
 async def serve_running(dawr: Dawr) -> None:
     """Answer requests, and tools, until a signal says stop."""
-    log = bootstrap.access_log(dawr.settings)
+    log = logs.access_log(dawr.settings)
     listener = listen(dawr.settings.host, dawr.settings.port)
     ready = partial(say_ready, owner_code=await dawr.accounts.owner_code())
     bootstrap.collect_garbage_seldom()

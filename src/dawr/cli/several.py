@@ -15,7 +15,7 @@ from typing import Protocol, TypeVar
 import click
 import uvloop
 
-from dawr import bootstrap
+from dawr import bootstrap, logs
 from dawr.cli.options import sentences
 from dawr.settings import Settings
 from dawr.supervisor import Life, Supervisor, in_a_child
@@ -51,7 +51,7 @@ async def _prepare(settings: Settings) -> bytes:
 
 async def _work(settings: Settings, listener: socket.socket, life: Life) -> None:
     async with bootstrap.running(settings) as dawr:
-        log = bootstrap.access_log(settings)
+        log = logs.access_log(settings)
         bootstrap.collect_garbage_seldom()
         server = bootstrap.web_server(dawr, log, listener, ready=lambda _: life.say_ready())
         with _told(life.parent_gone, lambda: server.handle_exit(signal.SIGTERM, None)):

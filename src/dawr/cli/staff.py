@@ -7,7 +7,7 @@ from typing import Literal
 import click
 import msgspec
 
-from dawr import bootstrap
+from dawr import bootstrap, system
 from dawr.bootstrap import COMMAND_LINE, Dawr
 from dawr.cli import one_writer
 from dawr.cli.options import data_option, sentences, settings_of, venue_option
@@ -194,5 +194,5 @@ def _given_password(*, from_stdin: bool) -> str | None:
 
 async def _staff(settings: Settings, slug: str) -> tuple[StaffMember, ...]:
     async with bootstrap.reading(settings) as store:
-        engine = Engine(store, bootstrap.now)
+        engine = Engine(store, system.now)
         return await engine.read(await engine.find_venue(slug), LookAtStaff())

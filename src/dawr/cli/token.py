@@ -5,7 +5,7 @@ import asyncio
 import click
 import msgspec
 
-from dawr import bootstrap
+from dawr import bootstrap, system
 from dawr.bootstrap import COMMAND_LINE, Dawr
 from dawr.cli import one_writer
 from dawr.cli.options import data_option, sentences, settings_of, venue_option
@@ -106,5 +106,5 @@ def _write(settings: Settings, asked: TokenChange) -> None:
 
 async def _tokens(settings: Settings, slug: str) -> tuple[Token, ...]:
     async with bootstrap.reading(settings) as store:
-        engine = Engine(store, bootstrap.now)
+        engine = Engine(store, system.now)
         return await engine.read(await engine.find_venue(slug), LookAtTokens())

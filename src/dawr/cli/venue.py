@@ -6,7 +6,7 @@ from typing import BinaryIO
 import click
 import msgspec
 
-from dawr import bootstrap
+from dawr import bootstrap, system
 from dawr.cli import one_writer
 from dawr.cli.options import data_option, sentences, settings_of
 from dawr.domain.venue import Venue
@@ -61,6 +61,6 @@ async def _slugs(settings: Settings) -> list[str]:
 
 async def _venue(settings: Settings, slug: str) -> Venue:
     async with bootstrap.reading(settings) as store:
-        engine = Engine(store, bootstrap.now)
+        engine = Engine(store, system.now)
         venue, _ = await engine.read(await engine.find_venue(slug), LookAtVenue())
         return venue

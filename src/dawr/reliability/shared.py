@@ -1,0 +1,76 @@
+"""A Redis or Valkey server that several processes share, and that may be away.
+
+Nobody waits for it longer than `patience_seconds`. Once it failed it is away: one caller a
+second tries it again, and everybody else is told at once, so that what can be done
+without it is done without delay.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Self, TypeVar
+
+import redis.asyncio as redis
+import structlog
+from redis.exceptions import RedisError
+
+T = TypeVar("T")
+
+log = structlog.get_logger("dawr.reliability")
+
+PATIENCE_SECONDS = 0.5
+TRIED_EVERY_MS = 1000
+
+
+class SharedAway(Exception):
+    """The shared Redis or Valkey cannot be reached now."""
+
+
+class Shared:
+    """`ticks` gives milliseconds that never go back."""
+
+    def __init__(
+        self, client: redis.Redis, ticks: Callable[[], int], *, patience_seconds: float = PATIENCE_SECONDS
+    ) -> None:
+        self._client = client
+        self._ticks = ticks
+        self._patience_seconds = patience_seconds
+        self._next_try = 0
+        self.is_away = False
+
+    @classmethod
+    def open(cls, url: str, ticks: Callable[[], int], *, patience_seconds: float = PATIENCE_SECONDS) -> Self:
+        """Connects when it is first asked, so that it can be opened while the server is away."""
+        client = redis.Redis.from_url(
+            url,
+            socket_timeout=patience_seconds,
+            socket_connect_timeout=patience_seconds,
+            retry=None,
+            retry_on_timeout=False,
+        )
+        return cls(client, ticks, patience_seconds=patience_seconds)
+
+    async def ask(self, question: Callable[[redis.Redis], Awaitable[T]]) -> T:
+        """The server's answer, soon, or `SharedAway`. What was asked may have been done all the same."""
+        if self.is_away:
+            if self._ticks() < self._next_try:
+                raise SharedAway
+            self._next_try = self._ticks() + TRIED_EVERY_MS
+        try:
+            async with asyncio.timeout(self._patience_seconds):
+                answer = await question(self._client)
+        except (RedisError, OSError, TimeoutError) as error:
+            self._note_away(error)
+            raise SharedAway(str(error) or type(error).__name__) from error
+        if self.is_away:
+            self.is_away = False
+            log.info("shared.back")
+        return answer
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+    def _note_away(self, error: Exception) -> None:
+        self._next_try = self._ticks() + TRIED_EVERY_MS
+        if not self.is_away:
+            self.is_away = True
+            log.warning("shared.away", reason=str(error) or type(error).__name__)
