@@ -47,6 +47,7 @@ class TimedSession:
         self.venues = session.venues
         self.clock_trusted = session.clock_trusted
         self.events_after = session.events_after
+        self.fences = session.fences
         self._session = session
         self._taken = taken
 

@@ -12,10 +12,10 @@ from dawr.accounts import Accounts
 from dawr.bootstrap import MS_PER_HOUR, Dawr
 from dawr.engine import Engine
 from dawr.live.hub import Hub
+from dawr.looks import Looks
 from dawr.passwords import Passwords
 from dawr.ports import Clock, Store
 from dawr.settings import Settings
-from dawr.sweeper import Sweeper
 from dawr.system import SystemIds
 from dawr.web.server import Server, listen, url_of
 
@@ -27,7 +27,8 @@ async def installed(
     """Everything but what runs by itself: no sweeper and no heartbeat do anything behind the test's back."""
     ids, passwords = ids or SystemIds(), Passwords()
     hub = Hub(store, clock, Random(1), stream_seconds=settings.stream_seconds)
-    engine = Engine(store, clock, committed=hub.committed)
+    looks = Looks.kept(None, clock, ids.token)
+    engine = Engine(store, clock, committed=hub.committed, outdate=looks.outdate)
     accounts = Accounts(
         store,
         engine,
@@ -38,10 +39,11 @@ async def installed(
         session_ms=settings.session_hours * MS_PER_HOUR,
     )
     try:
-        yield Dawr(settings, store, engine, ids, passwords, accounts, hub, Sweeper(engine, store, clock))
+        yield Dawr(settings, store, engine, ids, passwords, accounts, hub, looks)
     finally:
         hub.close()
         await engine.stop()
+        await looks.close()
         passwords.close()
 
 

@@ -21,11 +21,16 @@ LONGEST_FUNCTION = 40
 MAY_IMPORT = {
     "dawr.domain": {"dawr.domain"},
     "dawr.operations": {"dawr.operations", "dawr.ports", "dawr.domain", "dawr.reliability.idempotency"},
-    "dawr.ports": {"dawr.domain", "dawr.reliability.idempotency"},
+    "dawr.ports": {"dawr.domain", "dawr.reliability.idempotency", "dawr.reliability.lease"},
     "dawr.reliability": {"dawr.reliability"},
     "dawr.stores": {"dawr.stores", "dawr.ports", "dawr.domain", "dawr.reliability"},
-    "dawr.engine": {"dawr.operations", "dawr.ports", "dawr.domain", "dawr.reliability"},
+    "dawr.deciding": {"dawr.operations", "dawr.ports", "dawr.domain", "dawr.reliability"},
+    "dawr.engine": {"dawr.deciding", "dawr.operations", "dawr.ports", "dawr.domain", "dawr.reliability"},
+    "dawr.metrics": {"dawr.metrics", "dawr.ports", "dawr.domain"},
+    "dawr.log_buffer": set(),
+    "dawr.operation_log": {"dawr.log_buffer", "dawr.ports", "dawr.domain"},
     "dawr.live": {"dawr.live", "dawr.ports", "dawr.domain", "dawr.reliability"},
+    "dawr.looks": {"dawr.engine", "dawr.operations", "dawr.ports", "dawr.domain", "dawr.reliability"},
     "dawr.founding": {"dawr.operations", "dawr.ports", "dawr.domain", "dawr.reliability.idempotency"},
     "dawr.passwords": {"dawr.engine"},
     "dawr.accounts": {

@@ -27,6 +27,13 @@ def dies_at_once(life):
     life.say_ready()
     raise SystemExit(3)
 
+def the_second_dies(life):
+    note(f"started-{life.place}")
+    if life.place == 1:
+        raise SystemExit(3)
+    life.say_ready()
+    select.select([life.parent_gone], [], [])
+
 def fails(life):
     note("started")
     raise ValueError("on purpose")
@@ -45,7 +52,11 @@ def stops_when_alone(life):
     note("alone")
 
 code = Supervisor(
-    int(sys.argv[3]), globals()[sys.argv[2]], ready=lambda: note("ready"), stopping=lambda: note("stopping")
+    int(sys.argv[3]),
+    globals()[sys.argv[2]],
+    ready=lambda: note("ready"),
+    stopping=lambda: note("stopping"),
+    ended=lambda place: note(f"ended-{place}"),
 ).run()
 note("over")
 sys.exit(code)
@@ -152,3 +163,14 @@ def test_work_in_a_child_leaves_nothing_behind_but_its_answer() -> None:
     assert in_a_child(work) == b"done"
     assert in_a_child(fail) is None
     assert here == []
+
+
+def test_it_is_told_whose_place_is_empty_and_the_next_one_gets_that_place(tmp_path: Path) -> None:
+    parent = Parent(tmp_path, "the_second_dies", workers=2)
+
+    parent.wait_for("ended-1", 3)
+    assert parent.end() == 0
+
+    assert len(parent.times("started-1")) >= 3
+    assert len(parent.times("started-0")) == 1
+    assert len(parent.times("ended-0")) == 1

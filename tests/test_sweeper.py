@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -11,14 +11,18 @@ from dawr import sweeper
 from dawr.domain.ticket import State, Ticket
 from dawr.domain.venue import Venue
 from dawr.engine import Engine
+from dawr.operations.admin import Reset
 from dawr.operations.staff import Hold, Miss, Start
 from dawr.ports import Store
+from dawr.reliability.lease import Fence, Lease, LeaseLost
 from dawr.stores.sqlite import SqliteStore
-from dawr.sweeper import Sweeper, reset
+from dawr.sweeper import CLOCKWORK, Sweeper, reset
 from tests.builders import DrivenClock, a_claim, a_queue, a_venue, call_next, issue
 from tests.servers import PostgresServer, server_directory
 from tests.stores.databases import PostgresDatabase
 from tests.stores.doing import found, kinds_of, rendered, stored_ticket, take
+
+LEASE_MS = 200
 
 
 @pytest.fixture
@@ -172,8 +176,11 @@ async def test_a_store_that_is_away_is_looked_at_again_later(
         await store.migrate()
         venue = await found(store, a_venue())
         engine = Engine(store, clock)
+        old = await take(engine, venue)
+        clock.advance(days=1)
+        _, sweeping = clockwork(engine, store, clock)
+        await until_expired(store, venue, old)
         ticket = await take(engine, venue)
-        sweeping = asyncio.create_task(Sweeper(engine, store, clock).run())
 
         postgres.kill()
         with contextlib.suppress(TimeoutError):
@@ -196,7 +203,7 @@ async def test_a_busy_engine_is_looked_at_again_later(
     ticket = await take(engine, venue)
     clock.advance(days=1)
     engine._most_waiting = 0
-    sweeping = asyncio.create_task(Sweeper(engine, store, clock).run())
+    _, sweeping = clockwork(engine, store, clock)
 
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(asyncio.shield(sweeping), 0.3)
@@ -206,6 +213,77 @@ async def test_a_busy_engine_is_looked_at_again_later(
     await until_expired(store, venue, ticket)
     await ended(sweeping)
     await engine.stop()
+
+
+async def test_of_two_processes_one_sweeps_and_the_other_takes_over_when_it_stops(
+    postgres_url: str, clock: DrivenClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweeper, "LOOKS_EVERY_SECONDS", 0.05)
+    database = PostgresDatabase(postgres_url)
+    stores = [await database.open(), await database.open()]
+    await stores[0].migrate()
+    venue = await found(stores[0], a_venue())
+    engines = [Engine(store, clock) for store in stores]
+    first, sweeping = clockwork(engines[0], stores[0], clock, holder="first")
+    await until(lambda: first.fence is not None)
+    second, standing_by = clockwork(engines[1], stores[1], clock, holder="second")
+    engines[0]._most_waiting = 0  # whoever has the lease can sweep nothing now
+    ticket = await take(engines[1], venue)
+
+    clock.advance(days=1)
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(asyncio.shield(standing_by), 3 * LEASE_MS / 1000)
+
+    assert (first.fence, second.fence) == (Fence(CLOCKWORK, 1), None)
+    assert await states(stores[1], venue, [ticket]) == ["waiting"]
+    await ended(sweeping)
+    await until_expired(stores[1], venue, ticket)
+    assert second.fence == Fence(CLOCKWORK, 2)
+    await ended(standing_by)
+    for engine, store in zip(engines, stores, strict=True):
+        await engine.stop()
+        await store.close()
+
+
+async def test_a_sweeper_whose_lease_was_taken_sweeps_nothing(
+    engine: Engine, store: Store, venue: Venue, clock: DrivenClock
+) -> None:
+    old = await store.leases.take(CLOCKWORK, "one", lease_ms=0)
+    await store.leases.take(CLOCKWORK, "two")
+    tickets = await one_in_each_open_state(engine, venue)
+    clock.advance(days=1)
+
+    with pytest.raises(LeaseLost):
+        await Sweeper(engine, store, clock).look_around(old)
+
+    assert "expired" not in await states(store, venue, tickets)
+
+
+async def test_a_round_that_another_process_began_is_found_and_swept(
+    engine: Engine, store: Store, venue: Venue, clock: DrivenClock
+) -> None:
+    sweeping = Sweeper(engine, store, clock)
+    tickets = [await take(engine, venue), await take(engine, venue, queue="eye")]
+    await sweeping.look_around()
+    await engine.do(venue.id, Reset("lab"))  # and its process was killed before it swept
+
+    await sweeping.look_around()
+
+    assert await states(store, venue, tickets) == ["expired", "waiting"]
+
+
+def clockwork(
+    engine: Engine, store: Store, clock: DrivenClock, *, holder: str = "one"
+) -> tuple[Lease, asyncio.Task[None]]:
+    """As a process runs it, but in more of a hurry."""
+    lease = Lease(store.leases, CLOCKWORK, holder=holder, lease_ms=LEASE_MS)
+    return lease, asyncio.create_task(lease.run(Sweeper(engine, store, clock).run))
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not holds():  # noqa: ASYNC110 - a lease tells nobody
+            await asyncio.sleep(0.01)
 
 
 async def until_expired(store: Store, venue: Venue, ticket: Ticket) -> None:

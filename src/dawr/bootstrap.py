@@ -5,29 +5,43 @@ import gc
 import os
 import secrets
 import socket
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from time import time_ns
 
 import msgspec
 import structlog
+from starlette.types import ASGIApp
 
+from dawr import logs, tracing
 from dawr.accounts import Accounts
 from dawr.control import QueueChange
 from dawr.domain.events import Origin
 from dawr.domain.venue import Venue, VenueId
 from dawr.engine import Engine
 from dawr.founding import found
+from dawr.instruments import Instruments
 from dawr.live.hub import Hub
+from dawr.live.relay import Relay
+from dawr.looks import Looks
+from dawr.metrics.metrics import Metrics
+from dawr.metrics.region import Region
 from dawr.operations.admin import ChangeQueue, SetUp
 from dawr.passwords import Passwords
 from dawr.ports import Store
-from dawr.reliability.rate_limit import LocalLimiter
+from dawr.reliability import correlation
+from dawr.reliability.census import Census
+from dawr.reliability.channel import Channel
+from dawr.reliability.lease import Lease
+from dawr.reliability.rate_limit import Hits, Limiter, LocalLimiter
+from dawr.reliability.rate_limit.shared_limiter import SharedLimiter
+from dawr.reliability.shared import Shared
 from dawr.settings import Settings, SettingUnfit
 from dawr.stores.data_directory import DataDirectory, DataDirectoryUnfit, make_private
 from dawr.stores.postgres import PostgresStore
 from dawr.stores.sqlite import SqliteStore
-from dawr.sweeper import Sweeper, reset
+from dawr.sweeper import CLOCKWORK, Sweeper, reset
 from dawr.system import SystemIds, correlation_id, now, ticks
 from dawr.web.access_log import AccessLog
 from dawr.web.app import App
@@ -35,12 +49,15 @@ from dawr.web.auth import Auth
 from dawr.web.client_address import Clients, networks
 from dawr.web.edge import Edge
 from dawr.web.limits import Limits
-from dawr.web.server import Server
+from dawr.web.metrics import ByPort, MetricsEndpoint
+from dawr.web.server import Server, listen
 from dawr.web.table import ROUTES
 
 MS_PER_HOUR = 60 * 60 * 1000
 SECONDS_PER_HOUR = 60 * 60
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+EMBEDDED_LEASE_MS = MS_PER_HOUR
+"""Nobody waits for it, and a renewal is a write."""
 COMMAND_LINE = Origin(actor="command line")
 
 
@@ -54,7 +71,17 @@ class Dawr(msgspec.Struct, frozen=True):
     passwords: Passwords
     accounts: Accounts
     hub: Hub
-    sweeper: Sweeper
+    looks: Looks
+    shared: Shared | None = None
+    """What all processes of this installation share in memory; the embedded profile has none."""
+    relay: Relay | None = None
+    instruments: Instruments = msgspec.field(default_factory=Instruments)
+    limiter: Limiter = msgspec.field(default_factory=lambda: LocalLimiter(ticks))
+
+    @property
+    def processes(self) -> int:
+        """How many serve this installation, at least."""
+        return self.settings.workers * self.settings.hosts if self.relay is None else self.relay.processes
 
     async def set_up(self, venue: Venue) -> VenueId:
         """Make the venue, or change the one that has its slug."""
@@ -75,34 +102,37 @@ class Dawr(msgspec.Struct, frozen=True):
 
 
 @asynccontextmanager
-async def running(settings: Settings) -> AsyncIterator[Dawr]:
-    """Open, migrate and start everything; stop it in order: streams, sweeper, lanes, store, lock."""
-    async with opened(settings) as store:
+async def running(settings: Settings, instruments: Instruments | None = None) -> AsyncIterator[Dawr]:
+    """Open, migrate and start everything; stop it in order: streams, sweeper, lanes, relay, store, lock.
+
+    A tool, which nobody measures, leaves the clockwork to those who stay.
+    """
+    is_tool, instruments = instruments is None, instruments or Instruments()
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(instruments.close)
+        store = await stack.enter_async_context(opened(settings))
         await store.migrate()
         ids = SystemIds()
         if venues := await store.renew_epochs(ids.epoch):
             structlog.get_logger("dawr").info("epochs.renewed", venues=venues)
-        hub = Hub(
-            store,
-            now,
-            secrets.SystemRandom(),
-            stream_seconds=settings.stream_seconds,
-            most_per_address=settings.most_streams_per_address,
-        )
-        engine = Engine(
-            store,
-            now,
-            lanes=settings.lanes if settings.database_url else 1,
-            batch_limit=settings.batch_limit,
-            most_waiting=settings.most_waiting,
-            committed=hub.committed,
-        )
+        shared = await stack.enter_async_context(_sharing(settings, store))
+        relay = await stack.enter_async_context(_relaying(settings, shared, ids))
+        limiter = await stack.enter_async_context(_limiting(shared, relay, instruments))
+        hub = _hub_of(settings, store, relay, instruments)
+        looks = Looks.kept(shared, ticks, correlation_id, instruments.metrics.cache_read)
+        stack.push_async_callback(looks.close)
+        engine = _engine_of(settings, store, hub, looks, instruments)
+        instruments.watch(engine, hub, shared)
         passwords = Passwords()
         accounts = _accounts_of(settings, store, engine, passwords, ids)
-        sweeper = Sweeper(engine, store, now)
-        tasks = [asyncio.create_task(sweeper.run()), asyncio.create_task(hub.run())]
+        sweeping = () if is_tool else (_clockwork_of(settings, store, ids).run(Sweeper(engine, store, now).run),)
+        tasks = [asyncio.create_task(work) for work in (*sweeping, hub.run(), instruments.run())]
+        if relay is not None:
+            tasks.append(asyncio.create_task(relay.run(hub)))
         try:
-            yield Dawr(settings, store, engine, ids, passwords, accounts, hub, sweeper)
+            yield Dawr(
+                settings, store, engine, ids, passwords, accounts, hub, looks, shared, relay, instruments, limiter
+            )
         finally:
             hub.close()
             for task in tasks:
@@ -110,6 +140,82 @@ async def running(settings: Settings) -> AsyncIterator[Dawr]:
             await asyncio.wait(tasks)
             await engine.stop()
             passwords.close()
+
+
+@asynccontextmanager
+async def _sharing(settings: Settings, store: Store) -> AsyncIterator[Shared | None]:
+    """The Redis or Valkey of all processes, if there is one; it may be away. Its keys say whose they are."""
+    if not (settings.redis_url and settings.database_url):
+        yield None
+        return
+    try:
+        shared = Shared.open(settings.redis_url, ticks, prefix=f"dawr:{await store.identity()}:")
+    except ValueError as error:
+        # The error may quote a part of the URL, and that may be its password.
+        raise SettingUnfit("DAWR_REDIS_URL cannot be used: write redis://host:port/number.") from error
+    try:
+        yield shared
+    finally:
+        await shared.close()
+
+
+@asynccontextmanager
+async def _relaying(settings: Settings, shared: Shared | None, ids: SystemIds) -> AsyncIterator[Relay | None]:
+    if shared is None:
+        yield None
+        return
+    name = ids.token()
+    census = Census(shared, name, expected=settings.workers * settings.hosts)
+    relay = Relay(Channel(shared, "hints", secrets.SystemRandom()), census, name)
+    try:
+        yield relay
+    finally:
+        await relay.close()
+
+
+@asynccontextmanager
+async def _limiting(shared: Shared | None, relay: Relay | None, instruments: Instruments) -> AsyncIterator[Limiter]:
+    """Counted for all processes together where they share a store; by one for itself otherwise."""
+    if shared is None or relay is None:
+        yield LocalLimiter(ticks)
+        return
+    limiter = SharedLimiter(shared, ticks, lambda: relay.processes)
+    instruments.limits_are_local = lambda: limiter.is_local
+    async with limiter.running():
+        yield limiter
+
+
+def _hub_of(settings: Settings, store: Store, relay: Relay | None, instruments: Instruments) -> Hub:
+    return Hub(
+        store,
+        now,
+        secrets.SystemRandom(),
+        stream_seconds=settings.stream_seconds,
+        most_per_address=settings.most_streams_per_address,
+        others=relay,
+        told=lambda events: instruments.published(events, now()),
+    )
+
+
+def _engine_of(settings: Settings, store: Store, hub: Hub, looks: Looks, instruments: Instruments) -> Engine:
+    return Engine(
+        store,
+        now,
+        lanes=settings.lanes if settings.database_url else 1,
+        batch_limit=settings.batch_limit,
+        most_waiting=settings.most_waiting,
+        committed=instruments.hearing(hub.committed),
+        outdate=looks.outdate,
+        around=instruments.around,
+        trace_of=None if instruments.tracing is None else correlation.current_trace,
+    )
+
+
+def _clockwork_of(settings: Settings, store: Store, ids: SystemIds) -> Lease:
+    """The embedded file has one server, which gets its lease back at once when it starts again."""
+    if not settings.database_url:
+        return Lease(store.leases, CLOCKWORK, holder="the embedded server", lease_ms=EMBEDDED_LEASE_MS)
+    return Lease(store.leases, CLOCKWORK, holder=f"{socket.gethostname()} {os.getpid()} {ids.token()}")
 
 
 def _accounts_of(settings: Settings, store: Store, engine: Engine, passwords: Passwords, ids: SystemIds) -> Accounts:
@@ -124,9 +230,10 @@ def _accounts_of(settings: Settings, store: Store, engine: Engine, passwords: Pa
     )
 
 
-def web_app(dawr: Dawr, log: AccessLog) -> App:
+def web_app(dawr: Dawr, log: AccessLog, metrics_listener: socket.socket | None = None) -> ASGIApp:
     """Everything that talks HTTP, around a running installation."""
-    settings = dawr.settings
+    settings, instruments = dawr.settings, dawr.instruments
+    log.count, log.count_problem = instruments.metrics.answered, instruments.metrics.failed
     clients = Clients(networks(settings.trusted_proxies))
     auth = Auth(
         dawr.accounts,
@@ -134,11 +241,39 @@ def web_app(dawr: Dawr, log: AccessLog) -> App:
         on_loopback=settings.host in LOOPBACK,
         session_seconds=settings.session_hours * SECONDS_PER_HOUR,
     )
-    limits = Limits(LocalLimiter(ticks), clients, settings)
+    hits = Hits(ticks, secrets.token_bytes(32), count=dawr.instruments.metrics.limit_hit)
+    limits = Limits(dawr.limiter, clients, settings, hits)
     edge = Edge(
-        dawr.engine, dawr.ids, dawr.accounts, dawr.hub, auth, limits, clients, settings, dawr.sweeper.sweep_again
+        dawr.engine,
+        dawr.looks,
+        dawr.ids,
+        dawr.accounts,
+        dawr.hub,
+        auth,
+        limits,
+        clients,
+        settings,
+        dawr.shared,
+        processes=lambda: dawr.processes,
     )
-    return App(ROUTES, edge, log, new_id=correlation_id)
+    guarded = [MetricsEndpoint(edge, instruments, token=settings.metrics_token)] if settings.metrics_token else []
+    app = App(ROUTES, edge, log, instruments, new_id=correlation_id, others=guarded)
+    if metrics_listener is None:
+        return app
+    open_to_all = MetricsEndpoint(edge, instruments, token=None)
+    beside = App((), edge, log, instruments, new_id=correlation_id, others=[open_to_all])
+    return ByPort(app, metrics_listener, beside)
+
+
+def instruments_of(settings: Settings, regions: Sequence[Region] | None = None, place: int = 0) -> Instruments:
+    """Of a process that serves: `place` is which of the workers it is, and `regions` where all of them count."""
+    streams = {route.path for route in ROUTES if route.limit == "stream"}
+    metrics = Metrics(regions, place, untimed=streams)
+    return Instruments(logs.access_log(settings), metrics, tracing.from_environment(environment(), time_ns))
+
+
+def listen_for_metrics(settings: Settings) -> socket.socket | None:
+    return listen(settings.metrics_host, settings.metrics_port) if settings.metrics_port else None
 
 
 def collect_garbage_seldom() -> None:
@@ -151,10 +286,14 @@ def collect_garbage_seldom() -> None:
     gc.set_threshold(20_000, 20, 50)
 
 
-def web_server(dawr: Dawr, log: AccessLog, listener: socket.socket, ready: Callable[[str], None]) -> Server:
+def web_server(
+    dawr: Dawr, listener: socket.socket, ready: Callable[[str], None], *, metrics_listener: socket.socket | None
+) -> Server:
+    log = dawr.instruments.log
     return Server(
-        web_app(dawr, log),
+        web_app(dawr, log, metrics_listener),
         listener,
+        also=metrics_listener,
         access_log=log,
         new_id=correlation_id,
         ready=ready,
@@ -214,6 +353,8 @@ def refuse_what_cannot_be(settings: Settings) -> None:
     """Combinations that would be unsafe or would not do what they say."""
     if settings.database_url and not settings.database_url.startswith(("postgresql://", "postgres://")):
         raise SettingUnfit("DAWR_DATABASE_URL must begin with postgresql://; leave it empty for the embedded database.")
+    if settings.redis_url and not settings.redis_url.startswith(("redis://", "rediss://", "unix://")):
+        raise SettingUnfit("DAWR_REDIS_URL must begin with redis://, rediss:// or unix://.")
     try:
         networks(settings.trusted_proxies)
     except ValueError as error:
@@ -222,6 +363,21 @@ def refuse_what_cannot_be(settings: Settings) -> None:
         raise SettingUnfit(
             f"The embedded database has one writer, so {settings.workers} workers cannot share it. "
             "Use --workers 1, or PostgreSQL with DAWR_DATABASE_URL."
+        )
+
+
+def refuse_to_serve_without(settings: Settings) -> None:
+    """What serving needs besides: tools do without it, and `dawr check` says what is missing."""
+    processes = settings.workers * settings.hosts
+    if settings.database_url and processes > 1 and not settings.redis_url:
+        raise SettingUnfit(
+            f"{processes} processes (DAWR_WORKERS on each of DAWR_HOSTS) need a Redis or Valkey, to share limits and "
+            "to tell each other of changes. Set DAWR_REDIS_URL, or serve with one worker on one host."
+        )
+    if settings.redis_url and not settings.database_url:
+        raise SettingUnfit(
+            "DAWR_REDIS_URL is for several processes on PostgreSQL, and the embedded database has one process. "
+            "Leave it empty, or set DAWR_DATABASE_URL."
         )
 
 

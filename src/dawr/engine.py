@@ -7,32 +7,31 @@ does not harm its batch mates, and a caller who goes away never cancels half of 
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from contextvars import Context
-from typing import Any, ClassVar, Generic, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 from zlib import crc32
 
-import msgspec
 import structlog
 
+from dawr.deciding import Command, decide_all, look_at
 from dawr.domain.errors import Refused, UnknownVenue
 from dawr.domain.events import NOBODY, Event, Origin
-from dawr.domain.venue import Venue, VenueId
+from dawr.domain.venue import VenueId
 from dawr.operations.operation import Operation, View
-from dawr.operations.transaction import NotLoaded, Transaction
-from dawr.ports import Changes, Clock, OutcomeUnknown, Session, Store, StoreAway, StoreFault, Wants
-from dawr.reliability.idempotency import Claim, KeyReused, Reply
+from dawr.ports import Changes, Clock, OutcomeUnknown, Store, StoreAway, StoreFault
+from dawr.reliability.correlation import Trace
+from dawr.reliability.idempotency import Claim, Reply
+from dawr.reliability.lease import Fence
 
 R = TypeVar("R")
 
 log = structlog.get_logger("dawr.engine")
 
-MOST_LOADS = 1000
 PATIENCE_SECONDS = 5.0
 LONGEST_SLUG = 32
 READY_SECONDS = 1.0
 """How long it stays believed that the store takes commands: to ask it is a commit, and anybody may ask us."""
-ASKED_TOO_OFTEN = f"one command asked for missing rows {MOST_LOADS} times"
 
 
 Committed = Callable[[list[Changes]], None]
@@ -41,6 +40,22 @@ Committed = Callable[[list[Changes]], None]
 
 def _nobody_watches(_: list[Changes]) -> None:
     pass
+
+
+Outdate = Callable[[list[Changes]], Awaitable[object]]
+"""Lets go of what was kept from before these changes. The answers wait for it, so it is soon done."""
+
+
+async def _nothing_is_kept(_: list[Changes]) -> None:
+    pass
+
+
+Around = Callable[[list[Command[Any]], Awaitable[Any]], Awaitable[Any]]
+"""Awaits the transaction of a batch, and notes how it went."""
+
+
+async def _unmeasured(_: list[Command[Any]], transaction: Awaitable[R]) -> R:
+    return await transaction
 
 
 class Busy(Exception):
@@ -65,11 +80,18 @@ class Engine:
         batch_limit: int = 256,
         most_waiting: int = 10_000,
         committed: Committed = _nobody_watches,
+        outdate: Outdate = _nothing_is_kept,
+        around: Around = _unmeasured,
+        trace_of: Callable[[], Trace | None] | None = None,
     ) -> None:
         self._store = store
         self._clock = clock
         self._most_waiting = most_waiting
-        self._lanes = [Lane(store, clock, batch_limit=batch_limit, committed=committed) for _ in range(lanes)]
+        self._trace_of = trace_of
+        self._lanes = [
+            Lane(store, clock, batch_limit=batch_limit, committed=committed, outdate=outdate, around=around)
+            for _ in range(lanes)
+        ]
         self._stopping = False
         self._pinging = asyncio.Lock()
         self._ready_until = 0.0
@@ -77,10 +99,15 @@ class Engine:
         self._venue_ids: dict[str, VenueId] = {}
         self._slugs: dict[VenueId, str] = {}
 
-    async def do(self, venue_id: VenueId, operation: Operation[R], *, origin: Origin = NOBODY) -> R:
-        """Have an operation decided and stored; what came of it, or the refusal raised."""
+    async def do(
+        self, venue_id: VenueId, operation: Operation[R], *, origin: Origin = NOBODY, under: Fence | None = None
+    ) -> R:
+        """Have an operation decided and stored; what came of it, or the refusal raised.
+
+        Under a fence: only while it is the current one, else `LeaseLost`.
+        """
         loop = self._loop()
-        command = Command(venue_id, operation, origin, loop.create_future(), loop.time())
+        command = Command(venue_id, operation, origin, loop.create_future(), loop.time(), under=under)
         return cast("R", await self._enqueue(command))
 
     async def answer(
@@ -99,23 +126,7 @@ class Engine:
 
     async def read(self, venue_id: VenueId, view: View[R]) -> R:
         """Look at one consistent picture of a venue, without waiting for writers."""
-
-        async def look(session: Session) -> R | Refused:
-            transactions = _open(session, self._clock())
-            tx = transactions.get(venue_id)
-            if tx is None:
-                return UnknownVenue(venue_id)
-            await _load(session, transactions, {venue_id: [view]}, depth=1)
-            for _ in range(MOST_LOADS):
-                try:
-                    return view.look(tx, tx.now)
-                except NotLoaded as missing:
-                    await _load_more(session, tx, missing.wants, depth=1)
-                except Refused as refusal:
-                    return refusal
-            raise RuntimeError(ASKED_TOO_OFTEN)
-
-        seen = await self._store.read([venue_id], look)
+        seen = await self._store.read([venue_id], lambda session: look_at(session, venue_id, view, self._clock()))
         if isinstance(seen, Refused):
             raise seen
         return seen
@@ -127,7 +138,8 @@ class Engine:
         """By its slug or its id. A venue keeps both, so what was found once stays true."""
         if slug not in self._venue_ids:
             slugs = await self._store.venue_ids()
-            self._venue_ids = {**{venue_id: venue_id for venue_id in slugs.values()}, **slugs}
+            self._slugs = {venue_id: slug for slug, venue_id in slugs.items()}
+            self._venue_ids = {**{venue_id: venue_id for venue_id in self._slugs}, **slugs}
         if slug not in self._venue_ids:
             raise UnknownVenue(slug[:LONGEST_SLUG])
         return self._venue_ids[slug]
@@ -139,6 +151,15 @@ class Engine:
         if venue_id not in self._slugs:
             raise UnknownVenue(venue_id[:LONGEST_SLUG])
         return self._slugs[venue_id]
+
+    def name_of(self, venue_id: VenueId) -> str:
+        """The same without asking the store: of a venue that nobody asked for yet, its id."""
+        return self._slugs.get(venue_id, venue_id)
+
+    @property
+    def depth(self) -> int:
+        """How many commands wait."""
+        return sum(map(len, self._lanes))
 
     async def ready(self) -> None:
         """Raise unless a command could be stored now."""
@@ -160,52 +181,28 @@ class Engine:
             self._known_loop = asyncio.get_running_loop()
         return self._known_loop
 
-    async def _enqueue(self, command: "Command[Any]") -> object:
+    async def _enqueue(self, command: Command[Any]) -> object:
         if self._stopping:
             raise Stopping
         lane = self._lanes[crc32(command.venue_id.encode()) % len(self._lanes)]
         if len(lane) >= self._most_waiting:
             raise Busy
+        if self._trace_of is not None:
+            command.trace = self._trace_of()
         lane.add(command)
         return await command.future
-
-
-class Command(msgspec.Struct, Generic[R], eq=False):
-    """An operation, who waits for it, and how the answer is to look."""
-
-    venue_id: VenueId
-    operation: Operation[R]
-    origin: Origin
-    future: asyncio.Future[object]
-    since: float
-    """When it was asked for, by the loop's clock."""
-    render: Callable[[R], Reply] | None = None
-    claim: Claim | None = None
-
-    def wants(self, venue: Venue, wants: Wants) -> None:
-        self.operation.wants(venue, wants)
-        if self.claim is not None:
-            wants.answers.add(self.claim.key)
-
-    def decide(self, tx: Transaction) -> object:
-        if self.claim is not None and (first := tx.answer(self.claim.key)) is not None:
-            return first.replay(self.claim)
-        version = tx.next_version
-        result = self.operation.decide(tx, tx.now)
-        if self.render is None:
-            return result
-        reply = self.render(result)
-        if self.claim is not None and tx.next_version != version:
-            tx.keep_answer(reply.kept(self.claim, tx.now))
-        return reply
 
 
 class Lane:
     """The commands of some venues, one batch after the other."""
 
-    def __init__(self, store: Store, clock: Clock, *, batch_limit: int, committed: Committed) -> None:
+    def __init__(
+        self, store: Store, clock: Clock, *, batch_limit: int, committed: Committed, outdate: Outdate, around: Around
+    ) -> None:
         self._store = store
         self._committed = committed
+        self._outdate = outdate
+        self._around = around
         self._clock = clock
         self._batch_limit = batch_limit
         self._commands: deque[Command[Any]] = deque()
@@ -245,10 +242,9 @@ class Lane:
     async def _run(self, batch: list[Command[Any]]) -> None:
         """Answer every command of the batch, whatever happens to it."""
         try:
-            outcomes, changed = await self._store.transact(
-                {command.venue_id for command in batch},
-                lambda session: decide_all(session, batch, self._clock()),
-            )
+            venues = {command.venue_id for command in batch}
+            transaction = self._store.transact(venues, lambda session: decide_all(session, batch, self._clock()))
+            outcomes, changed = await self._around(batch, transaction)
         except (StoreAway, OutcomeUnknown) as fault:
             log.warning("batch.failed", commands=len(batch), fault=type(fault).__name__, reason=str(fault))
             _resolve(batch, [type(fault)(*fault.args) for _ in batch])
@@ -262,9 +258,18 @@ class Lane:
                 await self._run(batch[:half])
                 await self._run(batch[half:])
         else:
+            if changed:
+                await self._let_go(changed)
             _resolve(batch, outcomes)
             if changed:
                 self._tell(changed)
+
+    async def _let_go(self, changed: list[Changes]) -> None:
+        """Before anybody is answered: whoever was answered reads what they wrote. It is stored, so nothing fails it."""
+        try:
+            await self._outdate(changed)
+        except Exception:
+            log.exception("looks.not-outdated")
 
     def _tell(self, changed: list[Changes]) -> None:
         """It is stored and answered: a fault of those who watch is not the batch's."""
@@ -278,74 +283,6 @@ class Lane:
         overdue = asyncio.get_running_loop().time() - PATIENCE_SECONDS
         while self._commands and (self._stopping or self._commands[0].since < overdue):
             _resolve([self._commands.popleft()], [StoreAway(*fault.args)])
-
-
-async def decide_all(session: Session, batch: list[Command[Any]], now: int) -> tuple[list[object], list[Changes]]:
-    """Decide a batch and save what it changed. One outcome per command: an exception is that command's alone."""
-    transactions = _open(session, now)
-    depth = len(batch) + 2
-    by_venue: dict[VenueId, list[Command[Any]]] = {}
-    for command in batch:
-        by_venue.setdefault(command.venue_id, []).append(command)
-    await _load(session, transactions, by_venue, depth=depth)
-    outcomes = [await _decide(session, transactions.get(c.venue_id), c, depth) for c in batch]
-    changed = [tx.changes() for tx in transactions.values() if tx.changed]
-    if changed:
-        await session.save(changed)
-    return outcomes, changed
-
-
-async def _decide(session: Session, tx: Transaction | None, command: Command[Any], depth: int) -> object:
-    """One command's outcome. A refusal or a fault of its own is an outcome; a fault of the store is everybody's."""
-    if tx is None:
-        return UnknownVenue(command.venue_id)
-    for _ in range(MOST_LOADS):
-        tx.begin(command.origin)
-        try:
-            return command.decide(tx)
-        except NotLoaded as missing:
-            wants, deeper = missing.wants, depth + tx.touched
-        except (Refused, KeyReused) as refusal:
-            tx.take_back()
-            return refusal
-        except Exception as fault:
-            tx.take_back()
-            log.exception("command.failed", operation=type(command.operation).__name__)
-            return fault
-        tx.take_back()
-        await _load_more(session, tx, wants, depth=deeper)
-    return RuntimeError(ASKED_TOO_OFTEN)
-
-
-async def _load_more(session: Session, tx: Transaction, wants: Wants, *, depth: int) -> None:
-    rows = await session.load({tx.venue.id: wants}, depth=depth)
-    tx.absorb(wants, rows[tx.venue.id], depth=depth)
-
-
-async def _load(
-    session: Session,
-    transactions: Mapping[VenueId, Transaction],
-    asking: Mapping[VenueId, Iterable[Any]],
-    *,
-    depth: int,
-) -> None:
-    """Everything that is expected to be needed, in one go. Who refuses here will refuse again when decided."""
-    wants = {venue_id: Wants() for venue_id in asking if venue_id in transactions}
-    for venue_id, wanted in wants.items():
-        for asker in asking[venue_id]:
-            try:
-                asker.wants(transactions[venue_id].venue, wanted)
-            except Refused:
-                continue
-    for venue_id, rows in (await session.load(wants, depth=depth)).items():
-        transactions[venue_id].absorb(wants[venue_id], rows, depth=depth)
-
-
-def _open(session: Session, now: int) -> dict[VenueId, Transaction]:
-    return {
-        venue_id: Transaction(session.venues[venue_id], head, now=now, clock_trusted=session.clock_trusted)
-        for venue_id, head in session.heads.items()
-    }
 
 
 def _resolve(batch: Iterable[Command[Any]], outcomes: Iterable[object]) -> None:

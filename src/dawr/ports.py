@@ -21,6 +21,7 @@ from dawr.domain.venue import Head, Venue, VenueId
 from dawr.domain.visit import Visit
 from dawr.domain.waiting import Place
 from dawr.reliability.idempotency import Answer, AnswerKey
+from dawr.reliability.lease import Leases
 
 T = TypeVar("T")
 
@@ -33,6 +34,13 @@ class LinePage(NamedTuple):
 
     line: LineKey
     after: Place
+    most: int
+
+
+class IssuedTo(NamedTuple):
+    """When a mobile number was given its latest `most` numbers at the venue."""
+
+    visitor: str
     most: int
 
 
@@ -52,6 +60,7 @@ class Wants(msgspec.Struct):
     ended: set[LineKey] = msgspec.field(default_factory=set)
     """Open tickets of lines before this one."""
     answers: set[AnswerKey] = msgspec.field(default_factory=set)
+    issued: set[IssuedTo] = msgspec.field(default_factory=set)
     staff: bool = False
     """Everybody who works at the venue."""
     tokens: bool = False
@@ -72,6 +81,8 @@ class Rows(msgspec.Struct):
     waiting: list[Ticket] = msgspec.field(default_factory=list)
     ended: list[Ticket] = msgspec.field(default_factory=list)
     answers: list[Answer] = msgspec.field(default_factory=list)
+    issued: dict[str, list[int]] = msgspec.field(default_factory=dict)
+    """By visitor."""
     staff: list[StaffMember] = msgspec.field(default_factory=list)
     tokens: list[Token] = msgspec.field(default_factory=list)
 
@@ -102,6 +113,9 @@ class Session(Protocol):
 
     async def load(self, wants: Mapping[VenueId, Wants], *, depth: int) -> dict[VenueId, Rows]:
         """Everything wanted, in bulk: of each line at most `depth` waiting tickets, the first ones."""
+
+    async def fences(self, leases: Iterable[str]) -> dict[str, int]:
+        """The current fence of each lease. Nobody takes one of them over until this transaction ends."""
 
     async def save(self, changes: Iterable[Changes]) -> None: ...
 
@@ -160,6 +174,10 @@ class Store(Protocol):
     @property
     def accounts(self) -> AccountStore: ...
 
+    @property
+    def leases(self) -> Leases:
+        """Works that one process of all does at a time."""
+
     async def transact(self, venues: Iterable[VenueId], work: Callable[[Session], Awaitable[T]]) -> T:
         """Lock the venues' heads in id order, run work, commit; return only when the disk has it.
 
@@ -178,6 +196,9 @@ class Store(Protocol):
     async def purge_answers(self, now: int, *, most: int) -> int:
         """Delete answers that have expired, and say how many."""
 
+    async def warm_up(self) -> None:
+        """Have at hand what the first requests would wait for. A store that is away is left for later."""
+
     async def ping(self) -> None:
         """Raise unless a transaction could be made now, by a clock that can be trusted."""
 
@@ -189,6 +210,9 @@ class Store(Protocol):
 
         Says how many venues it had; none for a database that is no copy.
         """
+
+    async def identity(self) -> str:
+        """Which database this is: the same for all who use it, another in every copy once its epochs are renewed."""
 
     async def pending_migrations(self) -> list[str]:
         """Titles of what `migrate` would apply. Reads only."""

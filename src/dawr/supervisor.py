@@ -32,6 +32,8 @@ class Life(NamedTuple):
     say_ready: Callable[[], None]
     parent_gone: int
     """A file that becomes readable when the parent is no more."""
+    place: int
+    """Which of the workers this is: the one that comes after it has the same place."""
 
 
 class Worker:
@@ -54,16 +56,26 @@ class Worker:
 
 
 class Supervisor:
-    """`work` runs in each worker; `ready` is called once, when all are; `stopping` when the first signal comes."""
+    """`work` runs in each worker; `ready` is called once, when all are; `stopping` when the first signal comes.
+
+    `ended` is told the place of a worker that ended, however it did.
+    """
 
     def __init__(
-        self, workers: int, work: Callable[[Life], None], *, ready: Callable[[], None], stopping: Callable[[], None]
+        self,
+        workers: int,
+        work: Callable[[Life], None],
+        *,
+        ready: Callable[[], None],
+        stopping: Callable[[], None],
+        ended: Callable[[int], None] = lambda _: None,
     ) -> None:
         self._workers = [Worker() for _ in range(workers)]
         self._work = work
         self._ready = ready
         self._said_ready = False
         self._stopping = stopping
+        self._ended = ended
         self._stop_by: float | None = None
         self._told_to_stop = False
         self._killed = False
@@ -98,20 +110,20 @@ class Supervisor:
         pid = _fork()
         if pid == 0:
             os.close(heard)
-            self._become_a_worker(said)
+            self._become_a_worker(said, self._workers.index(worker))
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         os.close(said)
         worker.started(pid, time.monotonic())
         self._selector.register(heard, selectors.EVENT_READ, lambda fd: self._hear(worker, fd))
 
-    def _become_a_worker(self, said: int) -> NoReturn:
+    def _become_a_worker(self, said: int, place: int) -> NoReturn:
         signal.set_wakeup_fd(-1)
         for number in SIGNALS:
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         os.close(self._held)
         self._selector.close()
-        _end_with(lambda: self._work(Life(lambda: _say(said), self._lifeline)))
+        _end_with(lambda: self._work(Life(lambda: _say(said), self._lifeline, place)))
 
     def _hear(self, worker: Worker, heard: int) -> None:
         """A word, or the silence after the worker's end."""
@@ -127,6 +139,7 @@ class Supervisor:
             pid, status = os.waitpid(worker.pid or 0, os.WNOHANG)
             if pid:
                 worker.ended(time.monotonic())
+                self._ended(self._workers.index(worker))
                 if self._stop_by is None:
                     log.warning("worker.ended", pid=pid, code=os.waitstatus_to_exitcode(status))
 

@@ -1,11 +1,14 @@
-"""Ends what was left open when a day or a round ended, in small steps. Safe to run twice."""
+"""Ends what was left open when a day or a round ended, in small steps, and drops what has expired. Safe to run twice.
+
+One process of all does it by the clock, under the lease `CLOCKWORK`. Whoever begins a new round sweeps its
+queue at once, in whichever process; what that leaves behind is found here, because the line has changed.
+"""
 
 import asyncio
 from collections.abc import Iterable
 
 import structlog
 
-from dawr.domain.day import Day
 from dawr.domain.events import NOBODY, Origin
 from dawr.domain.queue import QueueId
 from dawr.domain.ticket import LineKey
@@ -13,13 +16,15 @@ from dawr.domain.venue import VenueId
 from dawr.engine import Busy, Engine
 from dawr.operations.admin import Reset
 from dawr.operations.clockwork import ExpireEnded
-from dawr.operations.snapshots import LookAtVenue
+from dawr.operations.snapshots import LookAtLines
 from dawr.ports import BULK_STEP, Clock, Store, StoreAway, StoreFault
+from dawr.reliability.lease import Fence, LeaseLost
 
 log = structlog.get_logger("dawr.sweeper")
 
 LOOKS_EVERY_SECONDS = 15.0
 CLOCK = Origin(actor="clock")
+CLOCKWORK = "clockwork"
 
 
 class Sweeper:
@@ -27,30 +32,27 @@ class Sweeper:
         self._engine = engine
         self._store = store
         self._clock = clock
-        self._swept: dict[VenueId, Day] = {}
+        self._swept: dict[VenueId, set[LineKey]] = {}
 
-    def sweep_again(self, venue_id: VenueId) -> None:
-        """At the next look, whatever day it is."""
-        self._swept.pop(venue_id, None)
-
-    async def run(self) -> None:
+    async def run(self, under: Fence) -> None:
         """Look around for ever. A store that is away is looked at again later."""
         while True:
             try:
-                await self.look_around()
+                await self.look_around(under)
             except (StoreFault, Busy) as fault:
                 log.warning("sweep.failed", reason=str(fault) or type(fault).__name__)
             await asyncio.sleep(LOOKS_EVERY_SECONDS)
 
-    async def look_around(self) -> None:
-        """Sweep every venue whose day has changed since it was last swept; drop answers and sessions that expired.
+    async def look_around(self, under: Fence | None = None) -> None:
+        """Sweep every queue whose line has changed since it was last swept; drop answers and sessions that expired.
 
-        What is wrong with one venue is logged, and keeps no other one waiting.
+        What is wrong with one venue is logged, and keeps no other one waiting. To drop needs no fence: what has
+        expired is nobody's any more, whoever drops it.
         """
         for venue_id in (await self._store.venue_ids()).values():
             try:
-                await self._look_at(venue_id)
-            except (StoreAway, Busy):
+                await self._look_at(venue_id, under)
+            except (StoreAway, Busy, LeaseLost):
                 raise
             except Exception:
                 log.exception("sweep.failed", venue=venue_id)
@@ -59,11 +61,11 @@ class Sweeper:
         while await self._store.accounts.purge_sessions(self._clock(), most=BULK_STEP) == BULK_STEP:
             pass
 
-    async def _look_at(self, venue_id: VenueId) -> None:
-        venue, day = await self._engine.read(venue_id, LookAtVenue())
-        if self._swept.get(venue_id) != day:
-            await sweep(self._engine, venue_id, [queue.id for queue in venue.queues])
-            self._swept[venue_id] = day
+    async def _look_at(self, venue_id: VenueId, under: Fence | None) -> None:
+        lines = await self._engine.read(venue_id, LookAtLines())
+        swept = self._swept.get(venue_id, set())
+        await sweep(self._engine, venue_id, [key[0] for key in lines if key not in swept], under=under)
+        self._swept[venue_id] = set(lines)
 
 
 async def reset(engine: Engine, venue_id: VenueId, queue: str, *, origin: Origin = NOBODY) -> LineKey:
@@ -73,7 +75,7 @@ async def reset(engine: Engine, venue_id: VenueId, queue: str, *, origin: Origin
     return key
 
 
-async def sweep(engine: Engine, venue_id: VenueId, queues: Iterable[QueueId]) -> None:
+async def sweep(engine: Engine, venue_id: VenueId, queues: Iterable[QueueId], *, under: Fence | None = None) -> None:
     for queue_id in queues:
-        while expired := await engine.do(venue_id, ExpireEnded(queue_id), origin=CLOCK):
+        while expired := await engine.do(venue_id, ExpireEnded(queue_id), origin=CLOCK, under=under):
             log.info("line.swept", venue=venue_id, queue=queue_id, expired=expired)

@@ -20,9 +20,11 @@ from dawr.operations.people import LookAtStaff
 from dawr.passwords import Passwords
 from dawr.ports import Store
 from dawr.reliability.idempotency import Reply
+from dawr.stores.sqlite import SqliteStore
 from tests.accounts.doing import BY_AMNA, BY_TOOL, PASSWORD, add, rendered, signed_in
 from tests.builders import a_claim, a_venue
 from tests.stores.doing import found, kinds_of
+from tests.stores.locked import Elsewhere
 
 
 async def test_a_retried_addition_makes_one_account_and_gets_the_same_answer(
@@ -150,6 +152,33 @@ async def test_whoever_is_disabled_at_a_venue_is_signed_out_at_once(
     again = await accounts.who(await signed_in(accounts, "basma"))
     assert again is not None
     assert (again.role_at(venue.id), again.role_at(second.id)) == (None, "staff")
+
+
+async def test_whoever_cannot_be_signed_out_just_then_may_nothing_here_all_the_same(
+    accounts: Accounts, engine: Engine, store: SqliteStore, venue: Venue
+) -> None:
+    """The place is gone, and the disk is in the way of the rest: a retry ends the session too."""
+    elsewhere, second = Elsewhere(store), await found(store, a_venue())
+    for place in (venue, second):
+        await add(accounts, place, "basma", "staff")
+    session = await signed_in(accounts, "basma")
+    engine._lanes[0]._committed = elsewhere.lock
+
+    async def disable() -> Reply:
+        return await accounts.disable_at(
+            venue.id, "basma", by="manager", render=rendered, claim=a_claim(), origin=BY_AMNA
+        )
+
+    reply = await disable()
+    elsewhere.unlock()
+    still = await accounts.who(session)
+
+    assert reply.body == b"basma"
+    assert still is not None
+    assert [place.venue_id for place in still.places] == [second.id]
+    assert (await disable()).replayed
+    assert await accounts.who(session) is None
+    elsewhere.close()
 
 
 async def test_a_refused_disabling_signs_nobody_out(accounts: Accounts, venue: Venue) -> None:

@@ -47,7 +47,7 @@ def asked_for(things: Things) -> dict[str, Asked]:
     queue, ticket, visit = {"queue": things.queue}, {"ticket": things.ticket}, {"visit": things.visit}
     venue = {"venue": "clinic"}
     member, token = {**venue, "username": "target"}, {**venue, "token": things.token}
-    plain = {"live", "ready", "clinic-health", "openapi", "me"}
+    plain = {"live", "ready", "health", "clinic-health", "openapi", "me"}
     verbs = ("call", "recall", "start", "finish", "miss", "rejoin", "hold", "resume", "leave")
     at_door = {"clinic": things.code, "user": things.visitor}
     joining = {"name": "A party", "mobileNumber": "+97433001122", "partySize": 2}

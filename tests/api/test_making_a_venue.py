@@ -23,7 +23,7 @@ from dawr.settings import Settings
 from tests.api.world import PASSWORD, venue
 from tests.builders import a_new
 from tests.running import Answer, Client, DawrServer, at_once, eventually, must_be_problem
-from tests.servers import PostgresServer
+from tests.servers import PostgresServer, ValkeyServer
 
 MANY = 20
 SET_UP: dict[str, Any] = {
@@ -64,9 +64,11 @@ def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
             yield Served(server.url, owners)
         return
     postgres: PostgresServer = request.getfixturevalue("postgres_server")
+    valkey: ValkeyServer = request.getfixturevalue("valkey_server")
     with postgres.lend_database() as url:
         owners = asyncio.run(owners_at(Settings(database_url=url)))
-        with DawrServer(directory, "serve", "--workers", "2", DAWR_DATABASE_URL=url) as server:
+        settings = {"DAWR_DATABASE_URL": url, "DAWR_REDIS_URL": valkey.url}
+        with DawrServer(directory, "serve", "--workers", "2", **settings) as server:
             yield Served(server.url, owners)
 
 

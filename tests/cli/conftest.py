@@ -1,10 +1,14 @@
 """Installations to run commands on."""
 
+import asyncio
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from dawr.stores.moving import copy_to_postgres
+from dawr.system import now
 from tests.cli.installations import Installation
 from tests.running import DawrServer
 
@@ -25,6 +29,27 @@ def installation(request: pytest.FixtureRequest) -> Installation:
     """On SQLite, and on PostgreSQL."""
     chosen: Installation = request.getfixturevalue(request.param)
     return chosen
+
+
+@pytest.fixture(scope="session")
+def ten_numbers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data directory of an installation that has given ten numbers, to be copied."""
+    directory = tmp_path_factory.mktemp("ten")
+    installation = Installation({"DAWR_DATA": directory / "data"}, directory / "data" / "dawr.sqlite", directory)
+    installation.found()
+    installation.take_numbers(10)
+    return directory / "data"
+
+
+@pytest.fixture
+def used(installation: Installation, ten_numbers: Path) -> Installation:
+    """It has given ten numbers."""
+    if isinstance(installation.database, Path):
+        shutil.copytree(ten_numbers, installation.database.parent)
+    else:
+        copy = asyncio.run(copy_to_postgres(ten_numbers / "dawr.sqlite", installation.database, clock=now))
+        assert copy.is_proved
+    return installation
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """`dawr check`: an installation looked over, running or stopped."""
 
+import json
 import re
 from pathlib import Path
 
@@ -7,28 +8,86 @@ import pytest
 from click.testing import CliRunner
 
 from dawr.cli import main
+from dawr.stores import migrations
+from dawr.stores.checking import missing_indexes
 from dawr.stores.data_directory import DataDirectory, file_system_of
+from tests.cli.here import run_here
 from tests.cli.installations import Installation, take_numbers
-from tests.running import dawr
+from tests.running import Finished, dawr, venue_document
 
 
-@pytest.fixture
-def spoiled(installation: Installation) -> Installation:
-    """Ten numbers were given; a test takes something away."""
-    installation.found()
-    installation.take_numbers(10)
-    return installation
+def check(installation: Installation, *arguments: str, **more: str) -> Finished:
+    """With no port named, nobody who happens to listen there is asked."""
+    return run_here(installation, "check", *arguments, **{"DAWR_PORT": "0", **more})
 
 
 def test_a_healthy_installation_is_said_to_be_healthy(installation: Installation) -> None:
     installation.found()
     installation.take_numbers(10)
+    if isinstance(installation.database, str):
+        installation.rows("SELECT pg_stat_reset()")  # the database was lent to others before
 
-    done = installation.dawr("check")
+    done = installation.dawr("check", DAWR_PORT="0", DAWR_RATE_LIMITS="on")
 
     assert (done.exit_code, done.complained) == (0, "")
     assert {line[0] for line in done.said.splitlines()} == {"✓"}
-    assert done.said.endswith("✓  Venues: clinic.\n✓  Every number was given once, and no event is missing.\n")
+    assert "✓  Venues: clinic.\n✓  Every number was given once, and no event is missing.\n" in done.said
+    assert "✓  No deadlock, and nobody waits for a lock.\n" in done.said
+    assert "✓  Limits are counted by the one process that serves.\n" in done.said
+    assert "✓  Nobody holds the lease clockwork now" in done.said
+
+
+def test_scripts_are_told_the_same_as_json(used: Installation) -> None:
+    healthy = check(used, "--json")
+    used.rows("DELETE FROM tickets WHERE number = 4")
+    sick = check(used, "--json")
+
+    assert (healthy.exit_code, json.loads(healthy.said)["ok"]) == (0, True)
+    said = json.loads(sick.said)
+    assert (sick.exit_code, said["ok"]) == (1, False)
+    (wrong,) = [found for found in said["findings"] if found["level"] == "wrong"]
+    assert wrong["about"] == "numbers"
+    assert "numbers are missing or doubled" in wrong["sentence"]
+
+
+def test_a_doubled_number_is_named(used: Installation) -> None:
+    """Also when as many are missing as are doubled, so that counting alone says nothing."""
+    used.rows("DROP INDEX tickets_each_number_once")
+    used.rows("UPDATE tickets SET number = 4 WHERE number = 5")
+
+    done = check(used)
+
+    assert done.exit_code == 1
+    assert re.search(r"✗  Number 4 of queue lab of clinic on [\d-]+, round 1, was given 2 times", done.said)
+    assert "✗  Indexes are missing (tickets_each_number_once)" in done.said
+
+
+def test_a_venue_that_cannot_give_numbers_is_named(used: Installation) -> None:
+    """The seed's first trouble: the row that numbers are made from is not there."""
+    used.rows("DELETE FROM heads")
+
+    done = check(used)
+
+    assert done.exit_code == 1
+    assert "✗  Venue clinic has no head, the row that gives its numbers" in done.said
+
+
+def test_tickets_without_a_line_are_named(used: Installation) -> None:
+    used.rows("DELETE FROM lines")
+
+    done = check(used)
+
+    assert done.exit_code == 1
+    assert "✗  10 tickets of queue lab of venue " in done.said
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "postgres"])
+def test_every_index_that_a_migration_makes_is_expected(dialect: str) -> None:
+    written = " ".join(migration.sql for migration in migrations.known(dialect))
+    expected = set(missing_indexes(dialect, ()))
+
+    assert {"tickets_each_number_once", "tickets_one_open_per_visitor", "idempotency_by_expiry"} <= expected
+    assert len(expected) >= written.count("INDEX ") - 2 * written.count("DROP INDEX ")
 
 
 def test_a_running_installation_is_looked_over_under_load(embedded: Installation) -> None:
@@ -36,81 +95,81 @@ def test_a_running_installation_is_looked_over_under_load(embedded: Installation
     with embedded.serve() as server:
         take_numbers(server, 10)
 
-        done = embedded.dawr("check")
+        done = check(embedded)
 
     assert done.exit_code == 0
     assert "✓  A server runs here and can store." in done.said
 
 
 def test_a_new_installation_has_no_venue_yet(installation: Installation) -> None:
-    installation.dawr("migrate")
+    run_here(installation, "migrate")
 
-    done = installation.dawr("check")
+    done = check(installation)
 
     assert done.exit_code == 0
     assert "✓  Venues: none yet." in done.said
 
 
 @pytest.mark.parametrize("version", [1, 10])
-def test_a_missing_event_is_named(spoiled: Installation, version: int) -> None:
-    spoiled.rows(f"DELETE FROM events WHERE version = {version}")
+def test_a_missing_event_is_named(used: Installation, version: int) -> None:
+    used.rows(f"DELETE FROM events WHERE version = {version}")
 
-    done = spoiled.dawr("check")
+    done = check(used)
 
     assert done.exit_code == 1
     assert "✗  Venue clinic is at version 10, but has 9 events" in done.said
 
 
-def test_a_missing_ticket_is_named(spoiled: Installation) -> None:
-    spoiled.rows("DELETE FROM tickets WHERE number = 4")
+def test_a_missing_ticket_is_named(used: Installation) -> None:
+    used.rows("DELETE FROM tickets WHERE number = 4")
 
-    done = spoiled.dawr("check")
+    done = check(used)
 
     assert done.exit_code == 1
     assert "✗  Queue lab of clinic on " in done.said
     assert "gave 10 numbers, but has 9 tickets, the highest 10: numbers are missing or doubled." in done.said
 
 
-def test_a_number_that_was_made_up_is_named(spoiled: Installation) -> None:
-    spoiled.rows("UPDATE tickets SET number = 42 WHERE number = 10")
+def test_a_number_that_was_made_up_is_named(used: Installation) -> None:
+    used.rows("UPDATE tickets SET number = 42 WHERE number = 10")
 
-    done = spoiled.dawr("check")
+    done = check(used)
 
     assert done.exit_code == 1
     assert "but has 10 tickets, the highest 42" in done.said
 
 
-def test_a_schema_that_is_behind_is_named(spoiled: Installation) -> None:
-    spoiled.rows("DELETE FROM migrations WHERE owner = 'reliability'")
+def test_a_schema_that_is_behind_is_named(used: Installation) -> None:
+    used.rows("DELETE FROM migrations WHERE owner = 'dawr' AND number = 3")
 
-    done = spoiled.dawr("check")
+    done = check(used)
 
     assert done.exit_code == 1
-    assert "✗  The schema is behind: run `dawr migrate` to apply reliability 0001 one answer per key." in done.said
+    assert "✗  The schema is behind: run `dawr migrate` to apply dawr 0003 parties." in done.said
 
 
-def test_a_database_of_a_newer_dawr_is_refused(spoiled: Installation) -> None:
-    spoiled.rows("UPDATE migrations SET number = 9999 WHERE owner = 'dawr' AND number = 2")
+def test_a_database_of_a_newer_dawr_is_refused(used: Installation) -> None:
+    used.rows("UPDATE migrations SET number = 9999 WHERE owner = 'dawr' AND number = 2")
 
     for command in ("check", "migrate", "serve"):
-        done = spoiled.dawr(command)
+        done = check(used) if command == "check" else used.dawr(command)
 
         assert done.exit_code == 1
         assert "it was made by a newer one" in done.said + done.complained
 
 
-def test_a_migration_that_was_changed_afterwards_is_refused(spoiled: Installation) -> None:
-    spoiled.rows("UPDATE migrations SET checksum = 'other' WHERE owner = 'dawr'")
+def test_a_migration_that_was_changed_afterwards_is_refused(used: Installation) -> None:
+    used.rows("UPDATE migrations SET checksum = 'other' WHERE owner = 'dawr'")
 
     for command in ("check", "migrate", "serve"):
-        done = spoiled.dawr(command)
+        done = check(used) if command == "check" else used.dawr(command)
 
         assert done.exit_code == 1
         assert "is not the one that was applied to this database" in done.said + done.complained
 
 
 def test_an_installation_without_a_database_is_named(embedded: Installation) -> None:
-    done = embedded.dawr("check")
+    done = check(embedded)
 
     assert done.exit_code == 1
     assert f"✗  There is no database in {embedded.settings['DAWR_DATA']} yet" in done.said
@@ -121,7 +180,7 @@ def test_a_database_that_is_still_empty_is_behind(installation: Installation) ->
         installation.database.parent.mkdir()
         installation.database.touch()
 
-    done = installation.dawr("check")
+    done = check(installation)
 
     assert done.exit_code == 1
     assert "✗  The schema is behind: run `dawr migrate`" in done.said
@@ -143,7 +202,7 @@ def test_a_damaged_file_is_named(embedded: Installation) -> None:
     content[4096 * 8 : 4096 * 20] = bytes(4096 * 12)
     embedded.database.write_bytes(content)
 
-    done = embedded.dawr("check")
+    done = check(embedded)
 
     assert done.exit_code == 1
     assert re.search("✗  .*(damaged|malformed)", done.said)
@@ -154,19 +213,28 @@ def test_a_file_that_is_no_database_is_named(embedded: Installation) -> None:
     embedded.database.parent.mkdir()
     embedded.database.write_bytes(b"not a database" * 1000)
 
-    done = embedded.dawr("check")
+    done = check(embedded)
 
     assert done.exit_code == 1
     assert "✗  SQLite: " in done.said
 
 
+def test_a_setting_that_cannot_be_is_a_finding(embedded: Installation) -> None:
+    done = check(embedded, "--json", DAWR_LANES="0")
+
+    assert done.exit_code == 1
+    (found,) = json.loads(done.said)["findings"]
+    assert (found["level"], found["about"]) == ("wrong", "settings")
+    assert "DAWR_LANES (lanes='0') cannot be used" in found["sentence"]
+
+
 def test_a_server_that_holds_the_directory_and_does_not_answer_is_named(embedded: Installation) -> None:
-    embedded.found()
+    run_here(embedded, "venue", "apply", "-", stdin=venue_document({"id": "lab"}))
     assert isinstance(embedded.database, Path)
     held = DataDirectory(embedded.database.parent)
     held.lock()
 
-    done = embedded.dawr("check")
+    done = check(embedded)
     held.unlock()
 
     assert done.exit_code == 1
@@ -174,12 +242,12 @@ def test_a_server_that_holds_the_directory_and_does_not_answer_is_named(embedded
 
 
 def test_a_slip_of_the_pen_in_a_setting_is_named(embedded: Installation) -> None:
-    embedded.found()
+    run_here(embedded, "migrate")
 
-    done = embedded.dawr("check", DAWR_LANE="4", DAWR_TEST_ANYTHING="1")
+    done = check(embedded, DAWR_LANE="4", DAWR_TEST_ANYTHING="1")
 
     assert done.exit_code == 0
-    assert "?  DAWR_LANE is set, but is no setting of this version." in done.said
+    assert "!  DAWR_LANE is set, but is no setting of this version." in done.said
     assert "DAWR_TEST_ANYTHING" not in done.said
 
 

@@ -58,6 +58,28 @@ def test_several_workers_cannot_share_an_embedded_database(embedded: Installatio
 
 
 @pytest.mark.parametrize(
+    ("settings", "options", "processes"),
+    [({}, ["--workers", "3"], 3), ({"DAWR_HOSTS": "2"}, [], 2), ({"DAWR_HOSTS": "2", "DAWR_WORKERS": "3"}, [], 6)],
+)
+def test_several_processes_without_redis_are_told_what_to_do(
+    settings: dict[str, str], options: list[str], processes: int
+) -> None:
+    done = dawr("serve", *options, DAWR_DATABASE_URL="postgresql://127.0.0.1:1/dawr", **settings)
+
+    assert done.exit_code == 1
+    assert done.complained.startswith(f"Error: {processes} processes (DAWR_WORKERS on each of DAWR_HOSTS) need a Redis")
+    assert "Set DAWR_REDIS_URL" in done.complained
+
+
+def test_a_redis_url_that_cannot_be_read_is_named_without_its_password(scaled: Installation) -> None:
+    done = scaled.dawr("serve", "--workers", "2", DAWR_REDIS_URL="redis://dawr:hunter2#1@localhost:6379/0")
+
+    assert done.exit_code == 1
+    assert done.complained.startswith("Error: DAWR_REDIS_URL cannot be used: ")
+    assert "hunter2" not in done.complained
+
+
+@pytest.mark.parametrize(
     ("settings", "options", "sentence"),
     [
         ({"DAWR_PORT": "abc"}, [], "DAWR_PORT (port='abc') cannot be used: Expected `int`"),
@@ -76,6 +98,8 @@ def test_several_workers_cannot_share_an_embedded_database(embedded: Installatio
         ),
         ({"DAWR_DATABASE_URL": "mysql://root@x/dawr"}, [], "DAWR_DATABASE_URL must begin with postgresql://"),
         ({"DAWR_DATABASE_URL": "postgresql://x:port/dawr"}, [], "DAWR_DATABASE_URL cannot be used: "),
+        ({"DAWR_REDIS_URL": "http://x"}, [], "DAWR_REDIS_URL must begin with redis://"),
+        ({"DAWR_REDIS_URL": "redis://x"}, [], "DAWR_REDIS_URL is for several processes on PostgreSQL"),
     ],
 )
 def test_a_setting_that_cannot_be_used_is_named(

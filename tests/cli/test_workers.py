@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import signal
 import socket
 import threading
@@ -14,9 +15,17 @@ import pytest
 
 from tests.cli.installations import Installation
 from tests.running import READY, Client, DawrServer, dawr, eventually
+from tests.servers import ValkeyServer, server_directory
 
 STOP_SECONDS = 3.0
 WORKERS = 3
+
+
+@pytest.fixture
+def scaled(tmp_path: Path, postgres_url: str, valkey_server: ValkeyServer) -> Installation:
+    """Several processes need a Redis or Valkey to share."""
+    settings = {"DAWR_DATABASE_URL": postgres_url, "DAWR_REDIS_URL": valkey_server.url}
+    return Installation(settings, postgres_url, tmp_path)
 
 
 def workers_of(server: DawrServer) -> set[int]:
@@ -36,6 +45,31 @@ def test_they_are_ready_once_and_when_all_are(scaled: Installation) -> None:
     assert numbers == list(range(1, 21))
     assert len(READY.findall(said)) == 1
     assert said.count("/first-run?code=") <= 1
+
+
+def test_they_stop_within_seconds_though_streams_are_open_and_valkey_hangs(scaled: Installation) -> None:
+    scaled.found()
+    with server_directory() as directory, ValkeyServer(directory) as valkey, contextlib.ExitStack() as stack:
+        settings = {**scaled.settings, "DAWR_REDIS_URL": valkey.url}
+        server = msgspec.structs.replace(scaled, settings=settings).serve("--workers", str(WORKERS))
+        with server:
+            for _ in range(2 * WORKERS):
+                stream = stack.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+                stream.sendall(b"GET /v1/events?venue=clinic HTTP/1.1\r\nHost: here\r\n\r\n")
+                assert stream.recv(12) == b"HTTP/1.1 200"
+            os.kill(valkey.pid, signal.SIGSTOP)
+            try:
+                with Client(server.url) as client:
+                    assert client.enter("lab", "one whose hint nobody hears").status == 200
+                began = time.monotonic()
+
+                code = server.stop()
+            finally:
+                os.kill(valkey.pid, signal.SIGCONT)
+
+    assert code == 0
+    assert time.monotonic() - began < STOP_SECONDS
+    assert "Traceback" not in server.log.read_text()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -129,9 +163,24 @@ def test_workers_whose_parent_is_gone_stop_by_themselves(scaled: Installation) -
         server.start()
 
 
+def test_a_tool_says_its_answer_alone_also_when_valkey_is_away(scaled: Installation) -> None:
+    scaled.found()
+
+    made = scaled.dawr("token", "new", "--kind", "kiosk", "--name", "Door", DAWR_REDIS_URL="redis://127.0.0.1:1")
+
+    assert re.fullmatch(r"dwt_\S+\n", made.said)
+    assert "shared.away" in made.complained
+
+
 def test_what_keeps_them_from_starting_is_said_once(tmp_path: Path) -> None:
     done = dawr(
-        "serve", "--workers", "2", "--port", "0", DAWR_DATABASE_URL="postgresql://dawr:hunter2@127.0.0.1:1/dawr"
+        "serve",
+        "--workers",
+        "2",
+        "--port",
+        "0",
+        DAWR_DATABASE_URL="postgresql://dawr:hunter2@127.0.0.1:1/dawr",
+        DAWR_REDIS_URL="redis://127.0.0.1:1",
     )
 
     assert done.exit_code == 1

@@ -14,7 +14,7 @@ from dawr.domain import errors
 from dawr.domain.queue import QUEUE_VERBS
 from dawr.domain.ticket import VERBS
 from dawr.engine import Busy, Stopping
-from dawr.reliability.idempotency import KeyReused
+from dawr.reliability.idempotency import ClaimLost, InProgress, KeyReused
 from dawr.settings import PREFIX, Settings
 from dawr.web.openapi import codes_of
 from dawr.web.problems import CODE_OF_FAULT, STATUS_OF
@@ -29,10 +29,11 @@ COMPLAINING = {
     "ClickException",
     "ControlFailed",
     "DataDirectoryUnfit",
+    "MoveFailed",
     "SchemaUnfit",
     "SettingUnfit",
-    "bad.append",
     "faults.append",
+    "report.wrong",
     "super().__init__",
 }
 
@@ -49,7 +50,7 @@ def settings() -> dict[str, tuple[str, str, str]]:
 def problems() -> dict[str, str]:
     """Code → status: of the rules, of the table of routes, and of what a handler or the server refuses by itself."""
     found = {leaf.code: _status(leaf) for leaf in _leaves(errors.Refused)}
-    found |= {kind.code: _status(kind) for kind in (KeyReused, Busy, Stopping)}
+    found |= {kind.code: _status(kind) for kind in (KeyReused, InProgress, ClaimLost, Busy, Stopping)}
     found |= {code: _status(fault) for fault, code in CODE_OF_FAULT.items()}
     for route in ROUTES:
         found |= {code: str(status) for status, codes in codes_of(route).items() for code in codes}
@@ -86,7 +87,7 @@ def complaints() -> dict[str, str]:
     files = [SOURCE / name for name in ("bootstrap.py", "control.py", "settings.py", "web/server.py")]
     return {
         fixed: str(file.relative_to(ROOT))
-        for file in [*files, *sorted((SOURCE / "stores").glob("*.py")), *sorted((SOURCE / "cli").glob("*.py"))]
+        for file in [*files, *sorted((SOURCE / "stores").glob("*.py")), *sorted((SOURCE / "cli").rglob("*.py"))]
         for call in _calls(file, COMPLAINING)
         if call.args and (fixed := _longest_fixed_part(call.args[0]))
     }

@@ -8,6 +8,7 @@ from dawr.domain import errors
 from dawr.domain.errors import (
     AlreadyStaff,
     InvalidValue,
+    JoinedTooOften,
     LastOwner,
     LineEnded,
     NotInQueue,
@@ -53,6 +54,7 @@ ONE_OF_EACH: tuple[Refused, ...] = (
     QueueClosed("lab"),
     OutsideHours("lab", "2025-03-10 08:00"),
     QueueFull("lab", 20, 10),
+    JoinedTooOften("+97433001122", 3, again_seconds=60),
     InvalidValue("name", "The name is empty."),
 )
 
@@ -108,6 +110,13 @@ def test_the_facts_of_a_refusal_are_told_in_its_sentence_too(refusal: Refused) -
     told = [str(fact) in str(refusal) for name, fact in refusal.facts.items() if name != "field"]
 
     assert all(told)
+
+
+def test_a_refusal_by_a_limit_keeps_to_itself_whose_it_is() -> None:
+    refusal = JoinedTooOften("+97433001122", 1, again_seconds=60)
+
+    assert str(refusal) == "A mobile number can join once within an hour here."
+    assert "+97433001122" not in f"{refusal} {refusal.args} {refusal.facts}"
 
 
 def test_a_kind_without_a_sentence_of_its_own_says_what_it_is() -> None:

@@ -138,7 +138,7 @@ RECORDED: dict[str, Exchange] = {
         method="GET",
         path="/api/v1/health/status",
         read={"success": bool, "status": str},
-        words={"status": {"HEALTHY"}},
+        words={"status": {"HEALTHY", "DEGRADED"}},
     ),
     "a clinic that there is not": Exchange(
         method="POST",

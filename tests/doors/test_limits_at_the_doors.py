@@ -22,7 +22,8 @@ SMALL = {
     "DAWR_LIMIT_CLINIC_JOIN": "4",
     "DAWR_LIMIT_JOIN": "3",
     "DAWR_LIMIT_LOOK": "5",
-    "DAWR_LIMIT_CALLER": "6",
+    "DAWR_LIMIT_CALLER": "8",
+    "DAWR_LIMIT_DEVICE": "6",
     "DAWR_LIMIT_LOGIN": "2",
     "DAWR_MOST_STREAMS_PER_ADDRESS": "1",
 }
@@ -160,8 +161,8 @@ def test_a_kiosk_is_counted_apart_from_the_phones_around_it(somebody: Knocking) 
     let_in = [somebody.enter(bearer=kiosk) for _ in range(6)]
 
     assert [answer.status for answer in let_in] == [200] * 6
-    assert {answer.headers["ratelimit-policy"] for answer in let_in} == {'"caller";q=6;w=60'}
-    must_be_told_to_wait(somebody.enter(bearer=kiosk), "caller")
+    assert {answer.headers["ratelimit-policy"] for answer in let_in} == {'"device";q=6;w=60'}
+    must_be_told_to_wait(somebody.enter(bearer=kiosk), "device")
 
 
 def test_two_kiosks_are_counted_apart(somebody: Knocking) -> None:
@@ -208,7 +209,7 @@ def test_streams_that_cannot_be_are_counted_too(somebody: Knocking) -> None:
 
 
 def test_health_is_asked_for_as_often_as_one_likes(somebody: Knocking) -> None:
-    paths = ("/health/live", "/health/ready", "/api/v1/health/status")
+    paths = ("/health/live", "/health/ready", "/health", "/api/v1/health/status")
 
     assert {somebody.client.ask(path).status for path in paths for _ in range(7)} == {200}
 

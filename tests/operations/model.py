@@ -8,7 +8,7 @@ standing where they were.
 import copy
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 from dawr.operations.admin import ChangeQueue, Reset
 from dawr.operations.clockwork import Expire, ExpireEnded
@@ -157,7 +157,7 @@ class Model:
         return answers.get(type(operation), self._one_verb)(operation)
 
     def _issue(self, operation: Issue) -> Plain:
-        queue, visitor = operation.queue, operation.visitor or operation.visit_id
+        queue, visitor = cast("str", operation.queue), operation.visitor or operation.visit_id
         key = self.current(queue)
         held = self._open(queue, visitor)
         if (
@@ -201,7 +201,7 @@ class Model:
         return self._place(ticket)
 
     def _call_next(self, operation: CallNext) -> Plain:
-        queues = [operation.queue] if operation.queue else self.desks[operation.desk or ""]
+        queues = [cast("str", operation.queue)] if operation.queue else self.desks[operation.desk or ""]
         calling = [queue for queue in queues if self.queues[queue]["state"] != "paused"]
         if queues and not calling:
             raise No("queue-paused")

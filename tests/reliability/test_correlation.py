@@ -1,7 +1,9 @@
 """Each request has an id of its own, and whatever it causes carries it."""
 
 import asyncio
+import io
 import json
+import logging
 import string
 from collections.abc import Iterator
 from itertools import count
@@ -257,3 +259,56 @@ def test_a_log_line_says_which_request_it_belongs_to(capsys: pytest.CaptureFixtu
 
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line.get("correlation_id") for line in lines] == [None, "abc", "xyz"]
+
+
+def test_a_line_of_pythons_own_logging_says_it_too() -> None:
+    logger, lines = logging.getLogger("tests.correlation"), io.StringIO()
+    handler = logging.StreamHandler(lines)
+    handler.addFilter(correlation.CorrelationFilter())
+    handler.setFormatter(logging.Formatter("%(correlation_id)s %(message)s"))
+    logger.addHandler(handler)
+
+    logger.warning("before")
+    correlation.begin([(b"x-correlation-id", b"abc")], new)
+    logger.warning("during")
+    logger.removeHandler(handler)
+
+    assert lines.getvalue().splitlines() == ["- before", "abc during"]
+
+
+def test_a_worker_acts_on_behalf_of_the_request_whose_row_it_works_on() -> None:
+    correlation.begin([(b"x-correlation-id", b"its-own"), (b"traceparent", TRACEPARENT)], new)
+
+    def work() -> None:
+        with correlation.within("of-the-row"):
+            raise ValueError(correlation.outgoing_headers())
+
+    with pytest.raises(ValueError, match=r"^\{'x-correlation-id': 'of-the-row'\}$"):
+        work()
+
+    assert correlation.current() == "its-own"
+    assert correlation.current_trace() == Trace(TRACE_ID, PARENT_ID, 1)
+
+
+@pytest.mark.parametrize("kind", ["http.response.start", "websocket.accept", "websocket.http.response.start"])
+async def test_every_kind_of_answer_echoes_the_id_once(kind: str) -> None:
+    async def app(scope: Message, receive: Receive, send: Send) -> None:
+        await send({"type": kind})
+        await send({"type": "http.response.body", "body": b""})
+
+    assert await ask(Correlation(app, new), "mine", "/") == "mine"
+
+
+async def test_an_id_whose_name_is_not_quite_right_is_none() -> None:
+    for name in (b" x-correlation-id", b"x-correlation-id ", b"x_correlation_id", b"correlation-id"):
+        assert correlation.accepted([(name, b"abc")]) is None
+
+
+async def test_a_request_that_fails_leaves_nothing_behind_either() -> None:
+    async def app(scope: Message, receive: Receive, send: Send) -> None:
+        raise ValueError(correlation.current())
+
+    with pytest.raises(ValueError, match="mine"):
+        await ask(Correlation(app, new), "mine", "/")
+
+    assert correlation.current() is None

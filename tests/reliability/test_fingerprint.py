@@ -1,5 +1,7 @@
 """The same request, recognised whatever order its fields came in."""
 
+import json
+import math
 from typing import Any
 
 import msgspec
@@ -61,6 +63,71 @@ def test_parts_never_run_into_each_other() -> None:
 def test_a_number_is_not_its_digits() -> None:
     assert fingerprint({"priority": 1}) != fingerprint({"priority": "1"})
     assert fingerprint(1) != fingerprint(True)  # noqa: FBT003 - a value as JSON brings it
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (1, 1.0),
+        (1, True),
+        (0, False),
+        (0, None),
+        (0.0, -0.0),
+        ("", None),
+        ([], {}),
+        ([], None),
+        ({}, {"a": None}),
+        (2**64, 2**64 + 1),
+        (2**53, 2**53 + 1),
+        (10**40, 1e40),
+        (0.1, 0.1 + 2**-55),
+        ("\u00e9", "e\u0301"),
+        ("a", "A"),
+        ("a", "a "),
+        ("\u0000", ""),
+    ],
+)
+def test_what_json_tells_apart_is_told_apart_at_any_depth(one: Any, other: Any) -> None:  # noqa: ANN401 - anything JSON can say
+    assert fingerprint(one) != fingerprint(other)
+    assert fingerprint({"a": [{"b": one}]}) != fingerprint({"a": [{"b": other}]})
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (b'{"a":1,"b":[2,{"c":3,"d":4}]}', b' { "b": [2, {"d": 4, "c": 3}],\n "a": 1 } '),
+        (b'"\\u00e9\\ud83d\\ude00"', '"\u00e9\U0001f600"'.encode()),
+        (b"1e2", b"100.0"),
+        (b"0.10", b"0.1"),
+        (b"123456789012345678901234567890", b"123456789012345678901234567890"),
+    ],
+)
+def test_two_ways_to_write_one_document_are_one_request(one: bytes, other: bytes) -> None:
+    assert fingerprint(msgspec.json.decode(one)) == fingerprint(msgspec.json.decode(other))
+    assert fingerprint(json.loads(one)) == fingerprint(json.loads(other))
+
+
+class Order(msgspec.Struct):
+    weight: float
+
+
+def test_whoever_means_one_number_decodes_it_as_one_type() -> None:
+    as_sent = [msgspec.json.decode(body, type=Order) for body in (b'{"weight":1}', b'{"weight":1.0}')]
+
+    assert fingerprint(as_sent[0]) == fingerprint(as_sent[1])
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_what_is_no_number_is_refused_and_not_taken_for_null(number: float) -> None:
+    for payload in (number, {"a": [1, {"b": number}]}, json.loads(json.dumps([number]))):
+        with pytest.raises(ValueError, match="no JSON"):
+            fingerprint(payload)
+    assert fingerprint({"a": [1.5, {"b": None}]})
+
+
+def test_half_of_a_pair_of_surrogates_is_refused() -> None:
+    with pytest.raises(ValueError, match="surrogates"):
+        fingerprint(json.loads('"\\ud800"'))
 
 
 def test_a_fingerprint_stays_the_same_from_one_version_to_the_next() -> None:

@@ -1,11 +1,13 @@
 """A retried request has one effect and one answer."""
 
+from typing import Literal
+
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dawr.reliability.idempotency import ANONYMOUS, Answer, AnswerKey, Claim, KeyReused, Reply
+from dawr.reliability.idempotency import ANONYMOUS, Answer, AnswerKey, Claim, InProgress, KeyReused, Reply
 
 CLAIM = Claim(AnswerKey("v1/enter", ANONYMOUS, "k-1"), fingerprint="f-1", keep_ms=1000)
 
@@ -13,7 +15,7 @@ CLAIM = Claim(AnswerKey("v1/enter", ANONYMOUS, "k-1"), fingerprint="f-1", keep_m
 def test_the_answer_to_a_retry_is_the_first_one_and_says_so() -> None:
     answer = Reply(201, b'{"number":1}').kept(CLAIM, now=50)
 
-    assert answer.replay(CLAIM) == Reply(201, b'{"number":1}', replayed=True)
+    assert answer.replay(CLAIM, now=60) == Reply(201, b'{"number":1}', replayed=True)
 
 
 def test_another_request_under_the_same_key_is_refused() -> None:
@@ -21,7 +23,7 @@ def test_another_request_under_the_same_key_is_refused() -> None:
     other = msgspec.structs.replace(CLAIM, fingerprint="f-2")
 
     with pytest.raises(KeyReused) as refusal:
-        answer.replay(other)
+        answer.replay(other, now=60)
 
     assert refusal.value.code == "idempotency-key-reused"
 
@@ -59,7 +61,47 @@ def test_however_often_it_is_asked_for_an_answer_stays_byte_for_byte(
 ) -> None:
     answer = Reply(status, body).kept(CLAIM, now)
 
-    replies = {answer.replay(CLAIM) for _ in range(again)}
+    replies = {answer.replay(CLAIM, now) for _ in range(again)}
 
     assert replies == {Reply(status, body, replayed=True)}
     assert answer.expires_at == now + CLAIM.keep_ms
+
+
+@pytest.mark.parametrize(
+    ("state", "lease_until", "expected"),
+    [
+        ("started", 61, "in progress"),
+        ("started", 60, None),
+        ("started", None, None),
+        ("failed", None, None),
+        ("failed", 61, None),
+        ("completed", None, "replayed"),
+    ],
+)
+def test_only_what_was_completed_is_replayed(
+    state: Literal["started", "completed", "failed"], lease_until: int | None, expected: str | None
+) -> None:
+    answer = msgspec.structs.replace(Reply(200, b"").kept(CLAIM, now=50), state=state, lease_until=lease_until)
+    try:
+        reply = answer.replay(CLAIM, now=60)
+    except InProgress:
+        told: str | None = "in progress"
+    else:
+        told = None if reply is None else "replayed"
+
+    assert told == expected
+
+
+@pytest.mark.parametrize("state", ["started", "failed", "completed"])
+def test_what_has_expired_is_nothing_whatever_it_was(state: Literal["started", "completed", "failed"]) -> None:
+    answer = msgspec.structs.replace(Reply(200, b"").kept(CLAIM, now=50), state=state, lease_until=10_000)
+    other = msgspec.structs.replace(CLAIM, fingerprint="f-2")
+
+    assert answer.replay(other, now=1050) is None
+    with pytest.raises(KeyReused):
+        answer.replay(other, now=1049)
+
+
+def test_every_conflict_says_in_a_sentence_what_to_do() -> None:
+    assert str(InProgress()).endswith("Try again in a second.")
+    assert str(KeyReused()) == "This idempotency key was used for another request."

@@ -36,8 +36,8 @@ class PostgresServer(Server):
     abort_signal = signal.SIGQUIT
     stop_signal = signal.SIGINT
 
-    def __init__(self, directory: Path) -> None:
-        super().__init__(directory)
+    def __init__(self, directory: Path, *, host: str | None = None, address: str = "127.0.0.1") -> None:
+        super().__init__(directory, host=host, address=address)
         self._loans = itertools.count(1)
         self._returned: list[str] = []
 
@@ -74,7 +74,7 @@ class PostgresServer(Server):
         self._run(EMPTY_DATABASE, database=new)
 
     def _url(self, database: str) -> str:
-        return f"postgresql://dawr@127.0.0.1:{self.port}/{database}"
+        return f"postgresql://dawr@{self.address}:{self.port}/{database}"
 
     def _uid(self) -> int | None:
         """PostgreSQL refuses to run as root."""
@@ -104,6 +104,9 @@ class PostgresServer(Server):
         )
         if made.returncode != 0:
             raise ServerFailed(f"PostgreSQL cannot make its data directory: {made.stderr}")
+        if self.host is not None:
+            with (self._data / "pg_hba.conf").open("a", encoding="utf-8") as who_may:
+                who_may.write("host all dawr samenet trust\n")
 
     @property
     def _data(self) -> Path:
@@ -132,7 +135,7 @@ class PostgresServer(Server):
 
     def _command(self) -> Sequence[str]:
         settings = {
-            "listen_addresses": "127.0.0.1",
+            "listen_addresses": "127.0.0.1" if self.host is None else "*",
             "port": self.port,
             "unix_socket_directories": self.directory,
             "max_connections": 200,

@@ -20,7 +20,17 @@ class ServerFailed(RuntimeError):
 class Child:
     """A running server. It does not outlive the test run, even one that was killed."""
 
-    def __init__(self, command: Sequence[str], directory: Path, *, uid: int | None, abort: signal.Signals) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        directory: Path,
+        *,
+        uid: int | None,
+        abort: signal.Signals,
+        host: str | None = None,
+    ) -> None:
+        if host is not None:
+            command, uid = on_host(host, command, uid), None
         # Every process of the server holds the pipe's other end: the pipe closes when the last one is gone.
         self._lifeline, held = os.pipe()
         with (directory / "server.log").open("ab") as log:
@@ -68,6 +78,12 @@ class Child:
         os.close(self._lifeline)
         with contextlib.suppress(BrokenPipeError):
             self._guard.communicate(b"\n")
+
+
+def on_host(name: str, command: Sequence[str], uid: int | None = None) -> list[str]:
+    """The same command in a network namespace; only root may enter one, so the account is changed inside."""
+    account_there = [] if uid is None else ["--setuid", str(uid), "--setgid", str(uid)]
+    return ["nsenter", f"--net=/run/netns/{name}", *account_there, "--", *command]
 
 
 def environment() -> dict[str, str]:

@@ -14,15 +14,20 @@ START_SECONDS = 20.0
 
 
 class Server(ABC):
-    """A server that can be started, stopped, killed and started again on the same port and directory."""
+    """A server that can be started, stopped, killed and started again on the same port and directory.
+
+    With a `host` it runs in that network namespace, and we reach it at `address`.
+    """
 
     #: Ends the server at once when the test run is gone.
     abort_signal = signal.SIGKILL
     #: Asks for an orderly end.
     stop_signal = signal.SIGTERM
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, host: str | None = None, address: str = "127.0.0.1") -> None:
         self.directory = directory
+        self.host = host
+        self.address = address
         self.port = free_port()
         self._child: Child | None = None
 
@@ -31,7 +36,9 @@ class Server(ABC):
         self._prepare()
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
-            self._child = Child(self._command(), self.directory, uid=self._uid(), abort=self.abort_signal)
+            self._child = Child(
+                self._command(), self.directory, uid=self._uid(), abort=self.abort_signal, host=self.host
+            )
             if self._comes_up(self._child, deadline):
                 return
             # A server that was killed may have left something behind that goes away in a moment.

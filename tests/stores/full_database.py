@@ -1,4 +1,4 @@
-"""A database that has been in use: venues, days and queues, most tickets ended, some open."""
+"""A database that has been in use: venues, days and queues, most tickets ended, some open, some of mobile numbers."""
 
 TICKETS = 20_000
 
@@ -10,6 +10,7 @@ _TICKET = f"""
             'venue-' || (i % 4) AS venue_id,
             'queue-' || (i % 5) AS queue_id,
             '2026-03-' || (10 + i % 15) AS day,
+            CASE WHEN i % 4 = 1 THEN '+9743300' || i ELSE 'visitor-' || i END AS visitor,
             CASE WHEN i % 15 <> 14 AND i % 50 <> 0 THEN 'finished' WHEN i % 3 = 0 THEN 'called' ELSE 'waiting' END
                 AS state
         FROM n
@@ -28,8 +29,8 @@ FILL = (
     )
     {_TICKET}
     SELECT
-        venue_id, 'ticket-' || i, queue_id, day, 1, i, 'A' || i, i % 2, i, state, 'visitor-' || i,
-        CASE WHEN state = 'finished' THEN NULL ELSE queue_id || ':visitor-' || i END, 'visit-' || i, i, i, 0
+        venue_id, 'ticket-' || i, queue_id, day, 1, i, 'A' || i, i % 2, i, state, visitor,
+        CASE WHEN state = 'finished' THEN NULL ELSE queue_id || ':' || visitor END, 'visit-' || i, i, i, 0
     FROM ticket""",
     """INSERT INTO lines (
         venue_id, queue_id, day, round, last_number, used_before, waiting, called, serving, held, missed,

@@ -1,6 +1,8 @@
 """Is it alive, is it ready, how is it (MISSION A17)."""
 
 from collections.abc import Iterator
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
@@ -25,6 +27,24 @@ def test_a_server_that_can_store_is_live_ready_and_healthy(client: Client) -> No
     assert {answer.headers["cache-control"] for answer in (live, ready, status)} == {"no-store"}
 
 
+def test_the_whole_picture_of_a_server_that_needs_nobody(client: Client) -> None:
+    with closing(HTTPConnection("127.0.0.1", client._connection.port)) as stream:
+        stream.request("GET", "/v1/events?venue=clinic")
+        assert stream.getresponse().status == 200
+
+        health = client.ask("/health")
+
+    assert (health.status, health.headers["cache-control"]) == (200, "no-store")
+    assert health.json == {
+        "status": "healthy",
+        "version": __version__,
+        "shared": "none",
+        "processes": 1,
+        "streams": 1,
+        "stale": False,
+    }
+
+
 def test_a_server_whose_database_went_away_says_so_and_recovers_without_hands(tmp_path: Path) -> None:
     with server_directory() as directory, PostgresServer(directory) as postgres:
         url = postgres.create_database("dawr")
@@ -36,6 +56,15 @@ def test_a_server_whose_database_went_away_says_so_and_recovers_without_hands(tm
             postgres.kill()
 
             must_be_problem(client.ask("/health/ready"), 503, "store-away")
+            unwell = client.ask("/health")
+            must_be_problem(unwell, 503, "store-away")
+            assert {name: unwell.json[name] for name in ("version", "shared", "processes", "streams", "stale")} == {
+                "version": __version__,
+                "shared": "none",
+                "processes": 1,
+                "streams": 0,
+                "stale": False,
+            }
             refused = client.enter("lab", "Basma", key="retried")
             must_be_problem(refused, 503, "store-away")
             assert (refused.json["retryable"], refused.headers["retry-after"]) == (True, "1")
@@ -48,6 +77,7 @@ def test_a_server_whose_database_went_away_says_so_and_recovers_without_hands(tm
             eventually(lambda: client.ask("/health/ready").status == 200)
             assert client.enter("lab", "Basma", key="retried").json["number"] == 2
             assert client.ask("/api/v1/health/status").json["status"] == "HEALTHY"
+            assert client.ask("/health").json["status"] == "healthy"
             assert (server.pid, server.is_running()) == (pid, True)
 
 

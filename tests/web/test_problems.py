@@ -14,12 +14,12 @@ from dawr.domain.errors import Refused
 from dawr.domain.venue import VenueId
 from dawr.engine import Busy, Stopping
 from dawr.ports import ClockUntrusted, OutcomeUnknown, StoreAway, StoreFault, Unstorable
-from dawr.reliability.idempotency import KeyReused
+from dawr.reliability.idempotency import ClaimLost, InProgress, KeyReused
 from dawr.stores.sqlite import SqliteStore
 from dawr.system import SystemIds
 from dawr.web.problems import BadRequest, problem_of
 from tests.builders import DrivenClock, a_head, a_venue
-from tests.running import PROBLEM_FIELDS, Answer, Client, must_be_problem
+from tests.running import PROBLEM_FIELDS, STANDARD_TYPES, Answer, Client, must_be_problem
 from tests.serving import installed, quiet, served
 
 INSIDE = "password=hunter2"
@@ -47,8 +47,11 @@ STATUSES: list[tuple[Exception, int, str, bool]] = [
     (errors.QueueClosed("lab"), 409, "queue-closed", False),
     (errors.OutsideHours("lab", "2026-03-02 08:00"), 409, "outside-hours", False),
     (errors.QueueFull("lab", 20, 10), 503, "queue-full", False),
+    (errors.JoinedTooOften("+97433001122", 3, again_seconds=60), 429, "quota-exceeded", True),
     (errors.InvalidValue("user", "It is empty."), 422, "invalid-value", False),
     (KeyReused(), 422, "idempotency-key-reused", False),
+    (InProgress(), 409, "idempotency-in-progress", True),
+    (ClaimLost(), 409, "idempotency-claim-lost", True),
     (Busy(), 503, "busy", True),
     (Stopping(), 503, "stopping", True),
     (StoreAway(INSIDE), 503, "store-away", True),
@@ -67,7 +70,7 @@ def test_every_error_is_answered_with_its_status_and_code(
 
     body = json.loads(problem.body(REQUEST))
     assert (problem.status, body["status"], body["code"], body["retryable"]) == (status, status, code, retryable)
-    assert body["type"] == f"urn:dawr:problem:{code}"
+    assert body["type"] == STANDARD_TYPES.get(code, f"urn:dawr:problem:{code}")
     assert body.keys() >= PROBLEM_FIELDS
     assert body["correlation_id"] == REQUEST
     assert body["title"].endswith(".")
@@ -87,6 +90,11 @@ def test_a_refusal_says_what_the_client_may_need(error: Refused) -> None:
 
     assert body["detail"] == str(error)
     assert body.items() >= error.facts.items() - {("state", error.facts.get("state"))}
+
+
+def test_whoever_asks_again_too_early_is_told_when_to_come_back() -> None:
+    assert problem_of(InProgress()).headers_of_response() == ((b"retry-after", b"1"),)
+    assert problem_of(KeyReused()).headers_of_response() == ()
 
 
 def test_an_unknown_outcome_is_retryable_only_under_a_key() -> None:

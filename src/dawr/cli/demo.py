@@ -32,13 +32,13 @@ def command(*, host: str | None, port: int | None, data: str | None, live: bool,
 
 
 async def _show(settings: Settings, password: str | None) -> None:
-    async with bootstrap.running(settings) as dawr:
+    async with bootstrap.running(settings, bootstrap.instruments_of(settings)) as dawr:
         await _set_up_samples(dawr, password)
         await serve_running(dawr)
 
 
 async def _play(settings: Settings, password: str | None) -> None:
-    async with bootstrap.running(settings) as dawr:
+    async with bootstrap.running(settings, bootstrap.instruments_of(settings)) as dawr:
         venues = await _set_up_samples(dawr, password)
         life = asyncio.create_task(SampleLife(dawr.engine, dawr.ids, SystemRandom()).play(venues))
         try:

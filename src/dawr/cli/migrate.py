@@ -1,20 +1,35 @@
-"""`dawr migrate`: bring the database's schema up to date, and settle a restored copy."""
+"""`dawr migrate`: bring the schema up to date, settle a restored copy, or move to PostgreSQL."""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import click
 
 from dawr import bootstrap, system
 from dawr.cli.options import data_option, sentences, settings_of
 from dawr.settings import Settings
+from dawr.stores.data_directory import DataDirectory, DataDirectoryUnfit
+from dawr.stores.moving import Compared, Copy, MoveFailed, copy_to_postgres, without_secrets
+from dawr.stores.sqlite import SqliteStore
 
 
 @click.command("migrate")
 @data_option
-def command(data: str | None) -> None:
+@click.option("--to", metavar="URL", help="Move the embedded installation to this empty PostgreSQL database.")
+@click.option("--back", is_flag=True, help="Give numbers from the embedded database again, after it was moved.")
+def command(*, data: str | None, to: str | None, back: bool) -> None:
     """Bring the database's schema up to date. `serve` does this too when it starts."""
+    if to is not None and back:
+        raise click.UsageError("--to and --back are two ways: choose one.")
     with sentences():
-        asyncio.run(_migrate(settings_of(data=data)))
+        if to is not None:
+            _move(_embedded(data), to)
+        elif back:
+            _go_back(_embedded(data))
+        else:
+            asyncio.run(_migrate(settings_of(data=data)))
 
 
 async def _migrate(settings: Settings) -> None:
@@ -26,3 +41,81 @@ async def _migrate(settings: Settings) -> None:
             click.echo("The schema is up to date.")
         if venues := await store.renew_epochs(system.SystemIds().epoch):
             click.echo(f"This is a restored copy: its event streams begin new epochs (venues: {venues}).")
+
+
+def _embedded(data: str | None) -> DataDirectory:
+    """What is moved is the embedded installation, also when the settings name PostgreSQL already."""
+    settings = settings_of(data=data, database_url="", redis_url="", workers=1, hosts=1)
+    directory = DataDirectory(Path(settings.data))
+    if not directory.database.exists():
+        raise DataDirectoryUnfit(f"There is no database in {settings.data} to move: is --data right?")
+    directory.prepare()
+    return directory
+
+
+def _move(directory: DataDirectory, to: str) -> None:
+    if not to.startswith(("postgresql://", "postgres://")):
+        raise MoveFailed("The address after --to must begin with postgresql://.")
+    directory.lock()
+    with _unlocked_at_the_end(directory):
+        copy = asyncio.run(copy_to_postgres(directory.database, to, clock=system.now))
+        _print_table(copy)
+        if not copy.is_proved:
+            raise MoveFailed("The copy is not equal to its source, and was taken back. Nothing was moved.")
+        place = without_secrets(to)
+        directory.mark_moved(place)
+        _say_moved(directory, copy, place)
+
+
+def _print_table(copy: Copy) -> None:
+    click.echo(f"{'table':<14} {'rows here':>11} {'rows there':>11}  checksum")
+    for table in copy.tables:
+        click.echo(f"{table.table:<14} {table.here.rows:>11,} {table.there.rows:>11,}  {_verdict(table)}")
+
+
+def _verdict(table: Compared) -> str:
+    if table.is_equal:
+        return f"{table.here.checksum} equal"
+    return f"{table.here.checksum} here, {table.there.checksum} there: NOT EQUAL"
+
+
+def _say_moved(directory: DataDirectory, copy: Copy, place: str) -> None:
+    rows = sum(table.here.rows for table in copy.tables)
+    if copy.was_there:
+        click.echo("An earlier run had stored all of it; it was compared again.")
+    click.echo(f"The copy is proved: {rows:,} rows in {len(copy.tables)} tables are equal on both sides.")
+    if copy.begins_epochs:
+        click.echo("This is a restored copy: its event streams begin new epochs at the next start.")
+    else:
+        click.echo("Event streams resume where they were.")
+    click.echo(f"{directory.path} has moved to {place}, and gives no numbers any more.")
+    click.echo("Serve it with DAWR_DATABASE_URL, and DAWR_REDIS_URL for several processes: see docs/run/postgres.md.")
+
+
+def _go_back(directory: DataDirectory) -> None:
+    directory.hold()
+    with _unlocked_at_the_end(directory):
+        place = directory.moved_to()
+        if place is None:
+            raise MoveFailed(f"{directory.path} has not moved: it gives numbers as before.")
+        asyncio.run(_mark_copy(directory))
+        directory.unmark_moved()
+        click.echo(f"{directory.path} gives numbers again, from where it stopped when it moved to {place}.")
+        click.echo("What was done there since is not known here. Its event streams begin new epochs at the next start.")
+
+
+async def _mark_copy(directory: DataDirectory) -> None:
+    """Its history and the other database's went different ways: no stream may resume from one into the other."""
+    store = SqliteStore(directory.database, clock=system.now)
+    try:
+        await store.change_rows("mark_copy")
+    finally:
+        await store.close()
+
+
+@contextmanager
+def _unlocked_at_the_end(directory: DataDirectory) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        directory.unlock()

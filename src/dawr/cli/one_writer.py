@@ -6,19 +6,24 @@ from pathlib import Path
 
 import msgspec
 
-from dawr import bootstrap, control
+from dawr import bootstrap, control, logs
 from dawr.bootstrap import Dawr
 from dawr.settings import Settings
 from dawr.stores.data_directory import DataDirectory, DataDirectoryInUse
 
 
 def write(settings: Settings, command: str, argument: object, do: Callable[[Dawr], Awaitable[str]]) -> str:
-    """`do` it here, or send the command to the server that holds the lock; the answer is the same."""
+    """`do` it here, or send the command to the server that holds the lock; the answer is the same.
+
+    What goes wrong beside it is logged on standard error: the answer may be read by a script.
+    """
 
     async def here() -> str:
         async with bootstrap.running(settings) as dawr:
             return await do(dawr)
 
+    quietly = settings.log_level if settings.log_level == "error" else "warning"
+    logs.configure(msgspec.structs.replace(settings, log_level=quietly))
     try:
         return asyncio.run(here())
     except DataDirectoryInUse:

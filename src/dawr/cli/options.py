@@ -15,6 +15,7 @@ from dawr.settings import Settings, SettingUnfit, from_environment
 from dawr.stores.backup import BackupFailed
 from dawr.stores.data_directory import DataDirectoryUnfit
 from dawr.stores.migrations import SchemaUnfit
+from dawr.stores.moving import MoveFailed
 from dawr.web.server import AddressTaken
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -25,6 +26,7 @@ SAID_IN_A_SENTENCE = (
     Busy,
     ControlFailed,
     DataDirectoryUnfit,
+    MoveFailed,
     Refused,
     SchemaUnfit,
     SettingUnfit,

@@ -30,6 +30,7 @@ def command(host: str | None, port: int | None, data: str | None, workers: int |
     """Serve this installation. Ready when it prints "Dawr is ready at http://…"."""
     with sentences():
         settings = settings_of(host=host, port=port, data=data, workers=workers)
+        bootstrap.refuse_to_serve_without(settings)
         logs.configure(settings)
         if settings.workers > 1:
             sys.exit(several.serve(settings, ready=say_ready))
@@ -37,18 +38,19 @@ def command(host: str | None, port: int | None, data: str | None, workers: int |
 
 
 async def serve(settings: Settings) -> None:
-    async with bootstrap.running(settings) as dawr:
+    async with bootstrap.running(settings, bootstrap.instruments_of(settings)) as dawr:
         await serve_running(dawr)
 
 
 async def serve_running(dawr: Dawr) -> None:
     """Answer requests, and tools, until a signal says stop."""
-    log = logs.access_log(dawr.settings)
     listener = listen(dawr.settings.host, dawr.settings.port)
+    metrics_listener = bootstrap.listen_for_metrics(dawr.settings)
     ready = partial(say_ready, owner_code=await dawr.accounts.owner_code())
+    await dawr.store.warm_up()
     bootstrap.collect_garbage_seldom()
-    async with _controlled(dawr), log.flushing():
-        await bootstrap.web_server(dawr, log, listener, ready).run_until_stopped()
+    async with _controlled(dawr), dawr.instruments.log.flushing():
+        await bootstrap.web_server(dawr, listener, ready, metrics_listener=metrics_listener).run_until_stopped()
 
 
 def say_ready(url: str, *, owner_code: str | None) -> None:

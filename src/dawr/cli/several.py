@@ -7,16 +7,17 @@ processes share is one that neither can trust.
 import asyncio
 import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import click
 import uvloop
 
-from dawr import bootstrap, logs
+from dawr import bootstrap
 from dawr.cli.options import sentences
+from dawr.metrics.region import Region
 from dawr.settings import Settings
 from dawr.supervisor import Life, Supervisor, in_a_child
 from dawr.web.server import listen, url_of
@@ -28,18 +29,37 @@ class SayReady(Protocol):
     def __call__(self, url: str, *, owner_code: str | None) -> None: ...
 
 
+class Shared(NamedTuple):
+    """What is made before the fork, and so is every worker's."""
+
+    listener: socket.socket
+    metrics_listener: socket.socket | None
+    regions: Sequence[Region]
+    """Where each worker counts."""
+
+    def close(self) -> None:
+        self.listener.close()
+        if self.metrics_listener is not None:
+            self.metrics_listener.close()
+
+
 def serve(settings: Settings, *, ready: SayReady) -> int:
     """Until a signal says stop; the exit code."""
-    listener = listen(settings.host, settings.port)
-    url = url_of(listener)
+    shared = Shared(
+        listen(settings.host, settings.port),
+        bootstrap.listen_for_metrics(settings),
+        [Region() for _ in range(settings.workers)],
+    )
+    url = url_of(shared.listener)
     prepared = in_a_child(lambda: _in_sentences(lambda: uvloop.run(_prepare(settings))))
     if prepared is None:
         return 1
     return Supervisor(
         settings.workers,
-        lambda life: _in_sentences(lambda: uvloop.run(_work(settings, listener, life))),
+        lambda life: _in_sentences(lambda: uvloop.run(_work(settings, shared, life))),
         ready=partial(ready, url, owner_code=prepared.decode() or None),
-        stopping=listener.close,
+        stopping=shared.close,
+        ended=lambda place: shared.regions[place].die(),
     ).run()
 
 
@@ -49,13 +69,16 @@ async def _prepare(settings: Settings) -> bytes:
         return (await dawr.accounts.owner_code() or "").encode()
 
 
-async def _work(settings: Settings, listener: socket.socket, life: Life) -> None:
-    async with bootstrap.running(settings) as dawr:
-        log = logs.access_log(settings)
+async def _work(settings: Settings, shared: Shared, life: Life) -> None:
+    instruments = bootstrap.instruments_of(settings, shared.regions, life.place)
+    async with bootstrap.running(settings, instruments) as dawr:
+        await dawr.store.warm_up()
         bootstrap.collect_garbage_seldom()
-        server = bootstrap.web_server(dawr, log, listener, ready=lambda _: life.say_ready())
+        server = bootstrap.web_server(
+            dawr, shared.listener, lambda _: life.say_ready(), metrics_listener=shared.metrics_listener
+        )
         with _told(life.parent_gone, lambda: server.handle_exit(signal.SIGTERM, None)):
-            async with log.flushing():
+            async with instruments.log.flushing():
                 await server.run_until_stopped()
 
 

@@ -8,6 +8,7 @@
     │                 LastOwner · UsernameTaken · AlreadyStaff
     ├── Closed        VenueInactive · QueueClosed · OutsideHours
     ├── Full          QueueFull
+    ├── TooOften      JoinedTooOften
     └── Invalid       InvalidValue
 
 A leaf carries a public `code`, a sentence, and the facts that a client may need.
@@ -201,6 +202,31 @@ class QueueFull(Full):
             capacity=capacity,
             reserve=reserve,
         )
+
+
+class TooOften(Refused):
+    """Too many requests."""
+
+    policy: ClassVar[str]
+    """What callers know the limit by."""
+
+    def __init__(self, sentence: str, *, whose: str, most: int, window_seconds: int, again_seconds: int) -> None:
+        super().__init__(sentence)
+        self.whose = whose
+        """Not for the caller, nor for a log."""
+        self.most = most
+        self.window_seconds = window_seconds
+        self.again_seconds = again_seconds
+
+
+class JoinedTooOften(TooOften):
+    code = "quota-exceeded"
+    policy = "mobile"
+
+    def __init__(self, mobile: str, most: int, again_seconds: int) -> None:
+        times = "once" if most == 1 else f"{most} times"
+        sentence = f"A mobile number can join {times} within an hour here."
+        super().__init__(sentence, whose=mobile, most=most, window_seconds=60 * 60, again_seconds=again_seconds)
 
 
 class Invalid(Refused):

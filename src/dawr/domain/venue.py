@@ -3,6 +3,7 @@
 Read whole, cached by its version, and never half-changed: a change is a new Venue.
 """
 
+from enum import Enum
 from typing import Literal, NewType
 from zoneinfo import available_timezones
 
@@ -17,6 +18,16 @@ VenueId = NewType("VenueId", str)
 """A short code that every public id and secret of the venue begins with."""
 
 DeskId = NewType("DeskId", str)
+
+
+class Unnamed(Enum):
+    """A queue that is asked for without its code."""
+
+    WAITLIST = "waitlist"
+    """Where there is one list, it is the venue's first queue."""
+
+
+QueueCode = str | Unnamed
 
 
 class Desk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -50,13 +61,20 @@ class Venue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     queues: tuple[Queue, ...] = ()
     desks: tuple[Desk, ...] = ()
 
-    def queue(self, code: str) -> Queue:
-        """By its code or an alias, in any case."""
+    def queue(self, code: QueueCode) -> Queue:
+        """By its code or an alias, in any case; or the one that needs no name."""
+        if code is Unnamed.WAITLIST:
+            return self._waitlist()
         wanted = code.lower()
         for queue in self.queues:
             if queue.id == wanted or wanted in queue.aliases:
                 return queue
         raise UnknownQueue(code[: queues.LONGEST_CODE])
+
+    def _waitlist(self) -> Queue:
+        if not self.queues:
+            raise UnknownQueue(Unnamed.WAITLIST.value)
+        return self.queues[0]
 
     def desk(self, code: str) -> Desk:
         for desk in self.desks:

@@ -65,8 +65,16 @@ class Seat:
         self.ends: asyncio.TimerHandle | None = None
 
 
+Told = Callable[[Sequence[Event]], None]
+"""Hears what was published, when it was."""
+
+
+def nobody_measures(_: Sequence[Event]) -> None:
+    pass
+
+
 class Feed:
-    def __init__(self, venue_id: VenueId, past: Past) -> None:
+    def __init__(self, venue_id: VenueId, past: Past, told: Told = nobody_measures) -> None:
         self.venue_id = venue_id
         self.epoch = 0
         self.last = -1
@@ -81,6 +89,7 @@ class Feed:
         self._venue: Venue | None = None
         self._known = 0
         self._past = past
+        self._told = told
         self._reading = asyncio.Lock()
         self._catching_up: asyncio.Task[None] | None = None
 
@@ -114,6 +123,13 @@ class Feed:
             self._known = max(self._known, changes.head.version)
             self._catch_up_soon()
 
+    def hint(self, epoch: int, version: int) -> None:
+        """By another process, it says. What it was is read; a hint of what is known already costs nothing."""
+        if epoch == self.epoch or self.last < 0:
+            self._known = max(self._known, version)
+        if self.last >= 0 and (epoch != self.epoch or version > self.last):
+            self._catch_up_soon()
+
     async def catch_up(self) -> None:
         """Publish what others wrote, up to now."""
         async with self._reading:
@@ -135,6 +151,7 @@ class Feed:
                     watcher.push(piece)
         if any(published.event.kind.startswith(JUDGED_AGAIN_BY) for published in fresh):
             self.judge_again()
+        self._told([published.event for published in fresh])
 
     def _advance(self, published: Published) -> None:
         queue_id = published.event.queue_id
@@ -233,6 +250,7 @@ class Feed:
 
     async def _publish_missed(self) -> None:
         while self.last >= 0:
+            known = self._known
             since = await self._past.since(self.venue_id, self.last, most=FARTHEST_BEHIND)
             events = [event for event in since.events if event.version > self.last]
             if since.head.epoch != self.epoch or (events and events[0].version != self.last + 1):
@@ -241,7 +259,9 @@ class Feed:
             self._venue = since.venue
             if events:
                 self.publish(events)
-            if len(since.events) < FARTHEST_BEHIND and (self.last >= self._known or not events):
+            # What was heard of while reading may not be in it.
+            is_news = self._known > known
+            if len(since.events) < FARTHEST_BEHIND and (self.last >= self._known or not (events or is_news)):
                 return
 
     async def _fill_ring(self) -> None:

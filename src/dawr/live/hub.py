@@ -5,15 +5,16 @@ It never holds a commit up: everything it does for a commit is in memory and wai
 
 import asyncio
 from collections import Counter
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from random import Random
+from typing import Protocol
 
 import structlog
 
 from dawr.domain.ticket import ENDED_STATES
 from dawr.domain.venue import VenueId
 from dawr.live import frames
-from dawr.live.feed import BEGAN_ANEW, Feed, Seat, Unresumable
+from dawr.live.feed import BEGAN_ANEW, Feed, Seat, Told, Unresumable, nobody_measures
 from dawr.live.following import Followed, Following
 from dawr.live.joining import Follow, Opening, Wish, own_tickets
 from dawr.live.past import Past, Tickets
@@ -36,6 +37,22 @@ class TooManyStreams(Exception):
     """This address has as many streams open as one may have."""
 
 
+class Others(Protocol):
+    """The hubs of other processes, who are told of what happened here. Nobody waits for it."""
+
+    def committed(self, changed: Iterable[Changes]) -> None: ...
+
+    def judge_again(self, venue_id: VenueId) -> None: ...
+
+
+class Nobody:
+    """There is no other process."""
+
+    def committed(self, changed: Iterable[Changes]) -> None: ...
+
+    def judge_again(self, venue_id: VenueId) -> None: ...
+
+
 class Hub:
     def __init__(
         self,
@@ -45,11 +62,15 @@ class Hub:
         *,
         stream_seconds: int = 300,
         most_per_address: int = 500,
+        others: Others | None = None,
+        told: Told = nobody_measures,
     ) -> None:
         self._past = Past(store, clock)
         self._chance = chance
         self._stream_seconds = stream_seconds
         self._most_per_address = most_per_address
+        self._others = others or Nobody()
+        self._told = told
         self._feeds: dict[VenueId, Feed] = {}
         self._addresses: Counter[str] = Counter()
         self._buckets: list[set[Watcher]] = [set() for _ in range(HEARTBEAT_SECONDS)]
@@ -66,8 +87,18 @@ class Hub:
     def feeds(self) -> int:
         return len(self._feeds)
 
+    @property
+    def stale_feeds(self) -> int:
+        return sum(feed.is_stale for feed in self._feeds.values())
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether somebody watches what may be out of date."""
+        return self.stale_feeds > 0
+
     def committed(self, changed: list[Changes]) -> None:
         """What a batch changed; the engine calls this when the disk has it."""
+        self._others.committed(changed)
         for changes in changed:
             feed = self._feeds.get(changes.head.venue_id)
             if feed is not None:
@@ -79,7 +110,7 @@ class Hub:
             raise HubClosed
         if self._addresses[address] >= self._most_per_address:
             raise TooManyStreams
-        feed = self._feeds.setdefault(venue_id, Feed(venue_id, self._past))
+        feed = self._feeds.setdefault(venue_id, Feed(venue_id, self._past, self._told))
         feed.guests += 1
         self._addresses[address] += 1
         try:
@@ -92,8 +123,18 @@ class Hub:
             self._drop_if_idle(feed)
         return watcher
 
+    def hear_of(self, venue_id: VenueId, epoch: int, version: int) -> None:
+        """Another process committed: whoever watches here is told at once."""
+        feed = self._feeds.get(venue_id)
+        if feed is not None:
+            feed.hint(epoch, version)
+
     def judge_again(self, venue_id: VenueId) -> None:
-        """Let whoever watches as staff show again that they still may."""
+        """Let whoever watches as staff, in any process, show again that they still may."""
+        self._others.judge_again(venue_id)
+        self.judge_here(venue_id)
+
+    def judge_here(self, venue_id: VenueId) -> None:
         feed = self._feeds.get(venue_id)
         if feed is not None:
             feed.judge_again()
@@ -134,6 +175,10 @@ class Hub:
             if feed not in beats:
                 beats[feed] = frames.COMMENT + frames.mark(feed.at)
             watcher.push(beats[feed])
+
+    def look_soon(self) -> None:
+        """Something may have been missed."""
+        self._in_background(self._look())
 
     async def look_again(self) -> None:
         """Publish what other processes and tools wrote. Say so when the store is away, and when it is back."""
@@ -274,10 +319,13 @@ class Hub:
     async def _look_again_and_again(self) -> None:
         while True:
             await asyncio.sleep(LOOKS_EVERY_SECONDS)
-            try:
-                await self.look_again()
-            except Exception:
-                log.exception("live.look")
+            await self._look()
+
+    async def _look(self) -> None:
+        try:
+            await self.look_again()
+        except Exception:
+            log.exception("live.look")
 
     def _in_background(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)

@@ -9,8 +9,8 @@ from dawr.domain.day import Day
 from dawr.domain.errors import NotInQueue
 from dawr.domain.line import Line
 from dawr.domain.queue import Queue
-from dawr.domain.ticket import Ticket, TicketId, checked_visitor, open_key
-from dawr.domain.venue import Venue
+from dawr.domain.ticket import LineKey, Ticket, TicketId, checked_visitor, open_key
+from dawr.domain.venue import QueueCode, Venue
 from dawr.domain.visit import Link
 from dawr.operations.operation import View
 from dawr.operations.ticket import Place, place_of, ticket_behind
@@ -47,6 +47,16 @@ class LookAtVenue(View[tuple[Venue, Day]], frozen=True):
 
     def look(self, tx: Transaction, now: int) -> tuple[Venue, Day]:
         return (tx.venue, tx.day)
+
+
+class LookAtLines(View[list[LineKey]], frozen=True):
+    """Which line each of the venue's queues has come to."""
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        wants.current_lines.update(queue.id for queue in venue.queues)
+
+    def look(self, tx: Transaction, now: int) -> list[LineKey]:
+        return [tx.line(queue.id).key for queue in tx.venue.queues]
 
 
 class LookAtTicket(View[Place], frozen=True):
@@ -96,7 +106,7 @@ class LookAtVisitor(View[tuple[Place, Queue, Line]], frozen=True):
 class LookAtLine(View[list[Ticket]], frozen=True):
     """Everybody in a queue's line who is not done, in the order of calling: a page of them."""
 
-    queue: str
+    queue: QueueCode
     after: tuple[int, int]
     most: int
 
@@ -118,7 +128,7 @@ class LookAtAnswer(View[Reply | None], frozen=True):
 
     def look(self, tx: Transaction, now: int) -> Reply | None:
         first = tx.answer(self.claim.key)
-        return None if first is None else first.replay(self.claim)
+        return None if first is None else first.replay(self.claim, tx.now)
 
 
 def _place(tx: Transaction, ticket: Ticket) -> Place:

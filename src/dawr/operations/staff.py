@@ -7,7 +7,7 @@ import msgspec
 from dawr.domain.errors import InvalidValue, NotInQueue
 from dawr.domain.queue import Queue, QueueId
 from dawr.domain.ticket import Ticket, TicketId, Verb, checked_visitor, open_key
-from dawr.domain.venue import DeskId, Venue
+from dawr.domain.venue import DeskId, QueueCode, Venue
 from dawr.operations.operation import Operation
 from dawr.operations.ticket import OneVerb, change
 from dawr.operations.transaction import Transaction
@@ -28,7 +28,7 @@ class CallNext(Operation[Called], frozen=True):
     """Call whoever is first over all the desk's queues: by priority, then by sequence."""
 
     desk: str | None = None
-    queue: str | None = None
+    queue: QueueCode | None = None
     """Only this queue; without a desk, the queue must be named."""
 
     def wants(self, venue: Venue, wants: Wants) -> None:

@@ -5,7 +5,6 @@ the waiting changing with it: `record` is the only way. A row that is not here r
 `NotLoaded`; the engine loads it and decides the command again.
 """
 
-from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable
 from functools import partial
 from typing import TypeVar
@@ -23,8 +22,9 @@ from dawr.domain.token import Token, TokenId
 from dawr.domain.venue import Head, Venue
 from dawr.domain.visit import Visit
 from dawr.domain.waiting import Exhausted, Place, Waiting, overlaid
+from dawr.operations.ahead import ahead_of_new_place, ahead_of_stored_place
 from dawr.operations.whole import Whole
-from dawr.ports import Changes, LinePage, Rows, Wants
+from dawr.ports import Changes, IssuedTo, LinePage, Rows, Wants
 from dawr.reliability.idempotency import Answer, AnswerKey
 
 K = TypeVar("K", bound=Hashable)
@@ -57,6 +57,7 @@ class Transaction:
         self._waiting: dict[LineKey, Waiting] = {}
         self._ended: dict[LineKey, list[TicketId]] = {}
         self._answers: dict[AnswerKey, Answer | None] = {}
+        self._issued: dict[IssuedTo, list[int]] = {}
         self._staff: Whole[AccountId, StaffMember] = Whole()
         self._tokens: Whole[TokenId, Token] = Whole()
         self._stored_tickets: dict[TicketId, Ticket] = {}
@@ -135,10 +136,12 @@ class Transaction:
             return 0
         stored = self._stored_tickets.get(ticket.ticket_id)
         if stored is None or stored.place != ticket.place:
-            return self._ahead_of_new_place(ticket)
+            line = self.line_at(ticket.line_key)
+            return ahead_of_new_place(ticket, line, self._unsaved_waiting(line.key))
         if ticket.line_key not in self._stored_places:
             raise NotLoaded(Wants(places={ticket.line_key}))
-        return bisect_left(self._stored_places[ticket.line_key], ticket.place) + self._came_ahead_of(ticket)
+        places = self._stored_places[ticket.line_key]
+        return ahead_of_stored_place(ticket, places, self._touched_tickets(), self._stored_tickets)
 
     def ended_before(self, key: LineKey) -> list[Ticket]:
         """Tickets left open in lines before this one, at most as many as one step takes."""
@@ -151,6 +154,13 @@ class Transaction:
             raise NotLoaded(Wants(answers={key}))
         answer = self._answers[key]
         return None if answer is None or answer.expires_at <= self.now else answer
+
+    def issued_to(self, asked: IssuedTo) -> list[int]:
+        """When this mobile number was given its latest numbers here, the newest first."""
+        if asked not in self._issued:
+            raise NotLoaded(Wants(issued={asked}))
+        unsaved = (t.issued_at for t in self._touched_tickets() if t.visitor == asked.visitor and self._is_new(t))
+        return sorted([*unsaved, *self._issued[asked]], reverse=True)
 
     def staff(self) -> list[StaffMember]:
         """Everybody who works here, who was disabled too."""
@@ -253,6 +263,7 @@ class Transaction:
             self._stored_places[key] = rows.places.get(key, [])
         self._stored_visits.update({visit.visit_id: visit for visit in rows.visits})
         self._pages.update({page: rows.pages.get(page, []) for page in wants.pages})
+        self._issued.update({asked: rows.issued.get(asked.visitor, []) for asked in wants.issued})
         for line in rows.lines + rows.current_lines:
             self._stored_lines.setdefault(line.key, line)
             self._lines.setdefault(line.key, line)
@@ -287,8 +298,8 @@ class Transaction:
                 self._head.config_version + venue_changed,
             ),
             venue=self.venue if venue_changed else None,
-            new_tickets=[t for t in self._touched_tickets() if t.ticket_id not in self._stored_tickets],
-            changed_tickets=[t for t in self._touched_tickets() if t.ticket_id in self._stored_tickets],
+            new_tickets=[t for t in self._touched_tickets() if self._is_new(t)],
+            changed_tickets=[t for t in self._touched_tickets() if not self._is_new(t)],
             visits=self._visits,
             lines=[
                 line
@@ -339,28 +350,13 @@ class Transaction:
             waiting.add(after)
             self._undo.append(partial(waiting.remove, after))
 
-    def _ahead_of_new_place(self, ticket: Ticket) -> int:
-        """A place taken here is the first or the last of its priority, but for others taken here."""
-        line = self.line_at(ticket.line_key)
-        alike = [t.sequence for t in self._unsaved_waiting(line.key) if t.priority == ticket.priority]
-        if ticket.sequence < 0:
-            before = sum(sequence < ticket.sequence for sequence in alike)
-            return line.ahead_of_newcomer(ticket.priority + 1) + before
-        return line.ahead_of_newcomer(ticket.priority) - sum(sequence >= ticket.sequence for sequence in alike)
-
-    def _came_ahead_of(self, ticket: Ticket) -> int:
-        """How many more are ahead than when the transaction began."""
-        more = 0
-        for other in self._touched_tickets():
-            if other.line_key == ticket.line_key:
-                stored = self._stored_tickets.get(other.ticket_id)
-                more += _is_ahead(other, ticket) - (stored is not None and _is_ahead(stored, ticket))
-        return more
-
     def _touched_tickets(self) -> Iterable[Ticket]:
         for ticket_id, ticket in self._tickets.items():
             if ticket is not None and self._stored_tickets.get(ticket_id) is not ticket:
                 yield ticket
+
+    def _is_new(self, ticket: Ticket) -> bool:
+        return ticket.ticket_id not in self._stored_tickets
 
     def _unsaved_waiting(self, key: LineKey) -> Iterable[Ticket]:
         for ticket in self._touched_tickets():
@@ -394,7 +390,3 @@ class Transaction:
             self._waiting[line.key] = overlaid(
                 stored, depth=depth, touched=touched, unsaved=self._unsaved_waiting(line.key)
             )
-
-
-def _is_ahead(other: Ticket, ticket: Ticket) -> bool:
-    return other.state == "waiting" and other.place < ticket.place

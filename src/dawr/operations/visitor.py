@@ -2,7 +2,7 @@
 
 from typing import ClassVar, Literal
 
-from dawr.domain.errors import InvalidValue, TicketInWrongState
+from dawr.domain.errors import InvalidValue, JoinedTooOften, TicketInWrongState
 from dawr.domain.line import Line
 from dawr.domain.queue import Queue
 from dawr.domain.ticket import (
@@ -15,18 +15,23 @@ from dawr.domain.ticket import (
     checked_visitor,
     open_key,
 )
-from dawr.domain.venue import Venue
+from dawr.domain.venue import QueueCode, Venue
 from dawr.domain.visit import Link, Visit
 from dawr.operations.operation import Operation
 from dawr.operations.ticket import OneVerb, Place, change, place_of, ticket_behind
 from dawr.operations.transaction import Transaction
-from dawr.ports import Wants
+from dawr.ports import IssuedTo, Wants
+
+HOUR_MS = 60 * 60 * 1000
 
 
 class Issue(Operation[Place], frozen=True):
-    """Take a number. Whoever has an open ticket in this line already gets that ticket."""
+    """Take a number. Whoever has an open ticket in this line already gets that ticket.
 
-    queue: str
+    A restaurant gives one mobile number so many within an hour, whatever became of them.
+    """
+
+    queue: QueueCode
     visitor: str | None
     """None: nobody in particular, so every request is somebody new."""
     ticket_id: TicketId
@@ -36,11 +41,15 @@ class Issue(Operation[Place], frozen=True):
     name: str | None = None
     party_size: int = 1
     area: str | None = None
+    most_per_hour: int | None = None
+    """Of one mobile number. None: as many as they like."""
 
     def wants(self, venue: Venue, wants: Wants) -> None:
         queue = venue.queue(self.queue)
         wants.current_lines.add(queue.id)
         wants.open_keys.add(open_key(queue.id, self._name()))
+        if self.most_per_hour is not None and self._is_counted(venue):
+            wants.issued.add(IssuedTo(self._name(), self.most_per_hour))
 
     def decide(self, tx: Transaction, now: int) -> Place:
         queue, visitor = tx.venue.queue(self.queue), self._name()
@@ -54,6 +63,8 @@ class Issue(Operation[Place], frozen=True):
             raise InvalidValue("party_size", f"A party has 1 to {LARGEST_PARTY} people.")
         tx.venue.must_be_active()
         queue.must_take_people(now, zone=tx.venue.zone)
+        if self.most_per_hour is not None and self._is_counted(tx.venue):
+            _must_not_be_too_often(tx, IssuedTo(visitor, self.most_per_hour), now)
         if held is not None:
             tx.record("expire", held.after("expire", now), before=held)
         return self._issue(tx, queue, visitor, now)
@@ -89,8 +100,21 @@ class Issue(Operation[Place], frozen=True):
         """Whether the visitor's open ticket is still good."""
         return not line.has_ended(held)
 
+    def _is_counted(self, venue: Venue) -> bool:
+        """A restaurant knows its visitors by their mobile numbers, and only those begin with a plus."""
+        return venue.kind == "restaurant" and self._name().startswith("+")
+
     def _name(self) -> str:
         return self.visit_id if self.visitor is None else checked_visitor(self.visitor)
+
+
+def _must_not_be_too_often(tx: Transaction, counted: IssuedTo, now: int) -> None:
+    """The hour slides: there is room again an hour after the first of the latest so many."""
+    mobile, most = counted
+    issued = tx.issued_to(counted)
+    again_ms = issued[most - 1] + HOUR_MS - now if len(issued) >= most else 0
+    if again_ms > 0:
+        raise JoinedTooOften(mobile, most, again_seconds=-(-again_ms // 1000))
 
 
 class Join(Issue, frozen=True):
@@ -98,6 +122,10 @@ class Join(Issue, frozen=True):
 
     def _keeps(self, held: Ticket, line: Line) -> bool:
         return held.state != "missed" and super()._keeps(held, line)
+
+    def _is_counted(self, venue: Venue) -> bool:
+        """Whoever joins does so by their mobile number."""
+        return True
 
 
 class Leave(OneVerb, frozen=True):

@@ -2,11 +2,14 @@
 
 A caller may bring the id (`x-correlation-id`, or `x-request-id`); what does not look like
 an id is replaced, and kept nowhere. A W3C `traceparent` is carried along with it: this is
-no tracing system, so the parent of the calls we make is the parent that we were given.
+no tracing system, so the parent of the calls we make is the parent that we were given,
+until a tracing system says where it stands.
 """
 
+import logging
 import re
-from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
@@ -27,6 +30,8 @@ PARENT = re.compile(
 )
 KNOWN_FLAGS = 0b11
 """Sampled, and random trace id. A sender clears the flags it does not know."""
+ANSWERS = frozenset({"http.response.start", "websocket.accept", "websocket.http.response.start"})
+"""The messages that carry the headers of an answer."""
 LONGEST_STATE = 512
 MOST_MEMBERS = 32
 STATE = re.compile(rb"[\x20-\x7e\t]{1,%d}" % LONGEST_STATE)
@@ -67,6 +72,11 @@ def current() -> str | None:
 
 def current_trace() -> Trace | None:
     return _trace.get()
+
+
+def stand_at(trace: Trace) -> None:
+    """For a tracing system: from here on this is the parent of the calls we make."""
+    _trace.set(trace)
 
 
 def accepted(headers: Sequence[HeaderLine]) -> str | None:
@@ -119,6 +129,27 @@ def outgoing_headers() -> dict[str, str]:
     return headers
 
 
+@contextmanager
+def within(correlation_id: str) -> Iterator[None]:
+    """On behalf of a request that ended: a worker takes its id from the row that it works on."""
+    before = _correlation_id.get(), _trace.get()
+    _correlation_id.set(correlation_id)
+    _trace.set(None)
+    try:
+        yield
+    finally:
+        _correlation_id.set(before[0])
+        _trace.set(before[1])
+
+
+class CorrelationFilter(logging.Filter):
+    """For Python's own logging: gives every record a `correlation_id`, `-` where there is no request."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.correlation_id = current() or "-"
+        return True
+
+
 def add_to_log_line(_logger: object, _level: str, line: Message) -> Message:
     """A structlog processor: every line of a request says which request it was."""
     if (correlation_id := current()) is not None:
@@ -127,7 +158,10 @@ def add_to_log_line(_logger: object, _level: str, line: Message) -> Message:
 
 
 class Correlation:
-    """ASGI middleware: gives each request its id, and echoes it in the answer."""
+    """ASGI middleware: gives each request its id, and echoes it in the answer.
+
+    It goes around the whole app. What a framework answers to an unhandled error is made outside of its own middleware.
+    """
 
     def __init__(self, app: App, new_id: Callable[[], str]) -> None:
         self._app = app
@@ -141,7 +175,7 @@ class Correlation:
         echoed = begin(list(scope["headers"]), self._new_id).encode("ascii")
 
         async def send_with_id(message: Message) -> None:
-            if message["type"] in {"http.response.start", "websocket.accept"}:
+            if message["type"] in ANSWERS:
                 others = [line for line in message.get("headers", ()) if line[0].lower() != CORRELATION_ID]
                 message["headers"] = [*others, (CORRELATION_ID, echoed)]
             await send(message)

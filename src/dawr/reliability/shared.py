@@ -3,6 +3,8 @@
 Nobody waits for it longer than `patience_seconds`. Once it failed it is away: one caller a
 second tries it again, and everybody else is told at once, so that what can be done
 without it is done without delay.
+
+Several applications may share one server: every key and channel of ours begins with `prefix`.
 """
 
 import asyncio
@@ -11,6 +13,7 @@ from typing import Self, TypeVar
 
 import redis.asyncio as redis
 import structlog
+from redis.asyncio.client import PubSub
 from redis.exceptions import RedisError
 
 T = TypeVar("T")
@@ -25,12 +28,38 @@ class SharedAway(Exception):
     """The shared Redis or Valkey cannot be reached now."""
 
 
+class Cancellations:
+    """Of the task that makes it, from then on: none is lost, though redis-py may swallow one.
+
+    It sends through `asyncio.wait_for`, which before Python 3.12 returns as if nothing had happened when the
+    cancellation comes in the moment of success.
+    """
+
+    def __init__(self) -> None:
+        self._task = asyncio.current_task()
+        self._before = self._asked_for()
+
+    def heed(self) -> None:
+        """Raise the one that came meanwhile, if it is still to be raised."""
+        if self._asked_for() > self._before:
+            raise asyncio.CancelledError
+
+    def _asked_for(self) -> int:
+        return 0 if self._task is None else self._task.cancelling()
+
+
 class Shared:
     """`ticks` gives milliseconds that never go back."""
 
     def __init__(
-        self, client: redis.Redis, ticks: Callable[[], int], *, patience_seconds: float = PATIENCE_SECONDS
+        self,
+        client: redis.Redis,
+        ticks: Callable[[], int],
+        *,
+        prefix: str = "",
+        patience_seconds: float = PATIENCE_SECONDS,
     ) -> None:
+        self.prefix = prefix
         self._client = client
         self._ticks = ticks
         self._patience_seconds = patience_seconds
@@ -38,7 +67,9 @@ class Shared:
         self.is_away = False
 
     @classmethod
-    def open(cls, url: str, ticks: Callable[[], int], *, patience_seconds: float = PATIENCE_SECONDS) -> Self:
+    def open(
+        cls, url: str, ticks: Callable[[], int], *, prefix: str = "", patience_seconds: float = PATIENCE_SECONDS
+    ) -> Self:
         """Connects when it is first asked, so that it can be opened while the server is away."""
         client = redis.Redis.from_url(
             url,
@@ -47,7 +78,7 @@ class Shared:
             retry=None,
             retry_on_timeout=False,
         )
-        return cls(client, ticks, patience_seconds=patience_seconds)
+        return cls(client, ticks, prefix=prefix, patience_seconds=patience_seconds)
 
     async def ask(self, question: Callable[[redis.Redis], Awaitable[T]]) -> T:
         """The server's answer, soon, or `SharedAway`. What was asked may have been done all the same."""
@@ -55,16 +86,23 @@ class Shared:
             if self._ticks() < self._next_try:
                 raise SharedAway
             self._next_try = self._ticks() + TRIED_EVERY_MS
+        cancellations = Cancellations()
         try:
             async with asyncio.timeout(self._patience_seconds):
                 answer = await question(self._client)
+            cancellations.heed()
         except (RedisError, OSError, TimeoutError) as error:
+            cancellations.heed()
             self._note_away(error)
             raise SharedAway(str(error) or type(error).__name__) from error
         if self.is_away:
             self.is_away = False
             log.info("shared.back")
         return answer
+
+    def subscription(self) -> PubSub:
+        """A connection of its own, for one who listens. It says nothing about `is_away`."""
+        return self._client.pubsub()
 
     async def close(self) -> None:
         await self._client.aclose()

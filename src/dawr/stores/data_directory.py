@@ -1,7 +1,8 @@
 """The directory of an embedded installation: one database file, one writer, one lock.
 
 A second writer on the same file is refused with a sentence, and so is a file system
-that is shared over a network, where locks and shared memory cannot be relied on.
+that is shared over a network, where locks and shared memory cannot be relied on. An
+installation that has moved to PostgreSQL leaves a mark, and gives no numbers here any more.
 """
 
 import fcntl
@@ -53,6 +54,8 @@ class DataDirectory:
         self.path = path
         self.database = path / "dawr.sqlite"
         self.control_socket = path / "control.sock"
+        self.moved = path / "dawr.sqlite-moved"
+        """Named so that it goes wherever `dawr.sqlite*` goes."""
         self._lock_file = path / "dawr.lock"
         self._lock: int | None = None
 
@@ -69,7 +72,45 @@ class DataDirectory:
             )
 
     def lock(self) -> None:
-        """Be the one writer, until the process ends."""
+        """Be the one writer, until the process ends; nobody is one where the installation has moved away."""
+        self.hold()
+        to = self.moved_to()
+        if to is not None:
+            self.unlock()
+            raise DataDirectoryMoved(self.path, to)
+
+    def moved_to(self) -> str | None:
+        """Where the installation is now; None if it is here."""
+        try:
+            return self.moved.read_text(encoding="utf-8", errors="replace").strip()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise DataDirectoryUnfit(f"{self.moved} cannot be read: {error.strerror}.") from error
+
+    def mark_moved(self, to: str) -> None:
+        """When it returns the disk has the mark."""
+        partial = self.moved.with_name(self.moved.name + ".partial")
+        try:
+            partial.write_text(f"{to}\n", encoding="utf-8")
+            _sync(partial)
+            partial.rename(self.moved)
+            _sync(self.path)
+        except OSError as error:
+            raise DataDirectoryUnfit(
+                f"The copy in {to} is complete, but {self.moved} cannot be written: {error.strerror}. "
+                "Start no server on either side, and run the same command again."
+            ) from error
+
+    def unmark_moved(self) -> None:
+        try:
+            self.moved.unlink(missing_ok=True)
+            _sync(self.path)
+        except OSError as error:
+            raise DataDirectoryUnfit(f"{self.moved} cannot be removed: {error.strerror}.") from error
+
+    def hold(self) -> None:
+        """Keep every other process from writing, wherever the installation may be by now."""
         try:
             handle = os.open(self._lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
@@ -111,6 +152,15 @@ class DataDirectoryInUse(DataDirectoryUnfit):
         )
 
 
+class DataDirectoryMoved(DataDirectoryUnfit):
+    def __init__(self, path: Path, to: str) -> None:
+        super().__init__(
+            f"The installation in {path} has moved to {to}: nothing is given from here any more, or numbers would be "
+            "given twice. Set DAWR_DATABASE_URL to that database. To go back, stop its servers and run "
+            "`dawr migrate --back`, as docs/run/postgres.md says."
+        )
+
+
 def _locked(handle: int) -> bool:
     """Try for a moment: `dawr check` may be looking whether the lock is held."""
     for _ in range(LOCK_TRIES):
@@ -121,6 +171,14 @@ def _locked(handle: int) -> bool:
         else:
             return True
     return False
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def make_private(file: Path) -> None:

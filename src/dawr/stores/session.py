@@ -91,10 +91,15 @@ class RowSession:
             rows[row[0]].waiting.append(Ticket(*row))
         for row in await self._fetch("tickets_ended", [(v, *k, BULK_STEP) for v, w in wants.items() for k in w.ended]):
             rows[row[0]].ended.append(Ticket(*row))
+        for row in await self._fetch("latest_issues", [(v, *k) for v, w in wants.items() for k in w.issued]):
+            rows[row[0]].issued.setdefault(row[1], []).append(row[2])
         await self._load_pages(wants, rows)
         await self._load_people(wants, rows)
         await self._load_answers(wants, rows)
         return rows
+
+    async def fences(self, leases: Iterable[str]) -> dict[str, int]:
+        return dict(tuple(row) for row in await self._fetch("hold_fences", [(name,) for name in sorted(set(leases))]))
 
     async def save(self, changes: Iterable[Changes]) -> None:
         """Ended tickets are written before new ones, because they free their visitor's key."""

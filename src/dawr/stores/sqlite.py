@@ -20,9 +20,11 @@ import apsw
 
 from dawr.domain.venue import Head, Venue, VenueId
 from dawr.ports import Changes, Clock, OutcomeUnknown, Session, StoreAway, Unstorable
+from dawr.reliability.lease import Leases
+from dawr.reliability.records import Argument
 from dawr.stores import migrations
 from dawr.stores.accounts import StoredAccounts
-from dawr.stores.checking import faults_in
+from dawr.stores.checking import CHECKS, faults_in
 from dawr.stores.session import Row, VenueCache, add_venue, all_statements, begin
 
 T = TypeVar("T")
@@ -43,6 +45,7 @@ class SqliteStore:
     def __init__(self, path: Path, *, clock: Clock) -> None:
         self.path = path
         self.accounts = StoredAccounts(self)
+        self.leases = Leases(self, clock)
         self._clock = clock
         self._statements = all_statements("sqlite")
         self._cache = VenueCache()
@@ -78,11 +81,14 @@ class SqliteStore:
     async def purge_answers(self, now: int, *, most: int) -> int:
         return await self._write(self._purge_answers, now, most)
 
-    async def select_rows(self, name: str, *arguments: str | int | None) -> list[Row]:
+    async def select_rows(self, name: str, *arguments: Argument) -> list[Row]:
         return await _in_thread(self._readers, self._select_rows, name, arguments)
 
-    async def change_rows(self, name: str, *arguments: str | int | None) -> int:
+    async def change_rows(self, name: str, *arguments: Argument) -> int:
         return await self._write(self._change_rows, name, arguments)
+
+    async def warm_up(self) -> None:
+        """Nothing is far away."""
 
     async def ping(self) -> None:
         """On a disk that is nearly full a small write may succeed where a batch failed a moment ago."""
@@ -95,6 +101,10 @@ class SqliteStore:
 
     async def renew_epochs(self, new_epoch: Callable[[], int]) -> int:
         return await self._write(self._renew_epochs, new_epoch)
+
+    async def identity(self) -> str:
+        [(identity,)] = await self.select_rows("identity")
+        return str(identity)
 
     async def faults(self) -> list[str]:
         return await _in_thread(self._readers, self._faults)
@@ -271,9 +281,7 @@ class SqliteStore:
             return [f"The database file is damaged: {sentence}." for sentence in damage]
         connection.execute("BEGIN")
         try:
-            return faults_in(
-                connection.execute(sql["check_events"]).fetchall(), connection.execute(sql["check_lines"]).fetchall()
-            )
+            return faults_in(*(connection.execute(sql[name]).fetchall() for name in CHECKS))
         finally:
             connection.execute("ROLLBACK")
 

@@ -1,27 +1,24 @@
-"""One line per request, in a buffer that is written ten times a second.
+"""One line per request, and one more for what needs attention: a replay, an error of ours.
 
-Nothing a client sends can forge a line: the method is one of a known few, the route is our
-own template, and the rest is escaped until it is printable ASCII.
+Nothing a client sends can forge a line: the method is one of a known few, and the route is
+our own template.
 """
 
-import asyncio
-import atexit
-import json
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
-from datetime import UTC, datetime
+from collections.abc import Callable
+from typing import Literal
 
 import msgspec
+
+from dawr.log_buffer import WRITTEN_WHOLE, LogBuffer
+
+__all__ = ["METHODS", "NO_ROUTE", "OTHER_METHOD", "WRITTEN_WHOLE", "AccessLog", "NoAccessLog", "NoLog"]
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"})
 OTHER_METHOD = "OTHER"
 NO_ROUTE = "-"
-FLUSH_SECONDS = 0.1
-LARGEST_BUFFER = 64 * 1024
-WRITTEN_WHOLE = 4096
-"""A pipe takes this much in one piece (PIPE_BUF), so that the lines of several workers do not mix."""
-NS_PER_SECOND = 1_000_000_000
-NS_PER_MS = 1_000_000
+
+Counted = Callable[[str, str, int, int], None]
+"""Told of every request that has a line: its method, route, status, and the nanoseconds it took."""
 
 
 class Line(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="event", tag="request", gc=False):
@@ -35,17 +32,41 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="event", t
     bytes: int | None = None
 
 
-class AccessLog:
-    """`now` gives nanoseconds since 1970 UTC."""
+class Replayed(msgspec.Struct, frozen=True, tag_field="event", tag="idempotency.replayed", gc=False):
+    """The key stays out of it: whoever has the key has the answer."""
 
-    def __init__(self, write: Callable[[bytes], None], now: Callable[[], int], *, readable: bool = False) -> None:
-        self._write = write
-        self._now = now
-        self._buffer = bytearray()
-        self._encode_into = msgspec.json.Encoder().encode_into
-        self._readable = readable
-        self._second = -1
-        self._prefix = ""
+    at: str
+    level: Literal["info"]
+    route: str
+    correlation_id: str
+
+
+class Failed(msgspec.Struct, frozen=True, tag_field="event", tag="api.error", gc=False):
+    at: str
+    level: Literal["warning"]
+    route: str
+    status: int
+    code: str
+    correlation_id: str
+
+
+def known_method(method: str) -> str:
+    return method if method in METHODS else OTHER_METHOD
+
+
+def _not_counted(_method: str, _route: str, _status: int, _took_ns: int) -> None:
+    pass
+
+
+def _problem_not_counted(_code: str) -> None:
+    pass
+
+
+class AccessLog(LogBuffer):
+    shows_operations = True
+    count: Counted = staticmethod(_not_counted)
+    count_problem: Callable[[str], None] = staticmethod(_problem_not_counted)
+    """Told the code of every problem that a caller is told."""
 
     def begin(self) -> int:
         """When a request began, as `record` wants to know it."""
@@ -62,84 +83,43 @@ class AccessLog:
         size: int | None = None,
     ) -> None:
         now = self._now()
-        second, rest = divmod(now, NS_PER_SECOND)
-        if second != self._second:
-            self._second = second
-            self._prefix = datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
-        line = Line(
-            f"{self._prefix}.{rest // NS_PER_MS:03d}Z",
-            method if method in METHODS else OTHER_METHOD,
-            route,
-            status,
-            max(0, now - began) // 10_000 / 100,
-            correlation_id,
-            actor,
-            size,
-        )
-        buffer = self._buffer
-        self._encode_into(line, buffer, -1)
-        buffer.append(10)
-        if len(buffer) >= LARGEST_BUFFER:
-            self.flush()
+        took = max(0, now - began)
+        method = method if method in METHODS else OTHER_METHOD
+        self.count(method, route, status, took)
+        self.add(Line(self.at(now), method, route, status, took // 10_000 / 100, correlation_id, actor, size))
 
-    def flush(self) -> None:
-        """Write what is there. A log that cannot be written stops nobody from being served."""
-        if not self._buffer:
-            return
-        lines = bytes(self._buffer)
-        self._buffer.clear()
-        if not lines.isascii() or b"\x7f" in lines:
-            lines = b"".join(map(_escaped, lines.splitlines(keepends=True)))
-        if self._readable:
-            lines = b"".join(map(_readable, lines.splitlines()))
-        with suppress(OSError, ValueError):
-            for piece in _pieces(lines):
-                self._write(piece)
+    def replayed(self, route: str, correlation_id: str) -> None:
+        """A retry got the answer of the first try."""
+        self.add(Replayed(self.moment(), "info", route, correlation_id))
 
-    @asynccontextmanager
-    async def flushing(self) -> AsyncIterator[None]:
-        """Write ten times a second while this lasts, and the rest at its end."""
-        atexit.register(self.flush)
-        task = asyncio.create_task(self._flush_for_ever())
-        try:
-            yield
-        finally:
-            task.cancel()
-            await asyncio.wait([task])
-            self.flush()
-            atexit.unregister(self.flush)
-
-    async def _flush_for_ever(self) -> None:
-        while True:
-            await asyncio.sleep(FLUSH_SECONDS)
-            self.flush()
+    def failed(self, route: str, status: int, code: str, correlation_id: str) -> None:
+        """What was asked is right, and we cannot do it now. A fault that nobody expected has a line of its own."""
+        self.add(Failed(self.moment(), "warning", route, status, code, correlation_id))
 
 
 class NoAccessLog(AccessLog):
-    """For whoever logs warnings only."""
+    """For whoever logs warnings only: requests are counted, and not written."""
 
-    def record(self, *_: object, **__: object) -> None:
+    shows_operations = False
+
+    def record(  # noqa: PLR0917 - as above
+        self,
+        method: str,
+        route: str,
+        status: int,
+        began: int,
+        correlation_id: str,  # noqa: ARG002 - as above
+        actor: str | None = None,  # noqa: ARG002 - as above
+        size: int | None = None,  # noqa: ARG002 - as above
+    ) -> None:
+        self.count(known_method(method), route, status, max(0, self._now() - began))
+
+    def replayed(self, route: str, correlation_id: str) -> None:
         pass
 
 
-def _escaped(line: bytes) -> bytes:
-    """The same JSON in printable ASCII."""
-    return json.dumps(json.loads(line), separators=(",", ":")).replace("\x7f", "\\u007f").encode("ascii") + b"\n"
+class NoLog(NoAccessLog):
+    """For whoever logs errors only."""
 
-
-def _readable(line: bytes) -> bytes:
-    """For eyes. What was escaped stays escaped."""
-    entry = {name: json.dumps(value).strip('"') for name, value in json.loads(line).items()}
-    words = [entry["at"], entry["method"], entry["route"], entry["status"], f"{entry['ms']} ms"]
-    return " ".join([*words, entry["correlation_id"], entry.get("actor", "")]).rstrip().encode("ascii") + b"\n"
-
-
-def _pieces(lines: bytes) -> list[bytes]:
-    """Whole lines in pieces that a pipe takes whole; a longer line is a piece of its own."""
-    pieces = []
-    start = 0
-    while len(lines) - start > WRITTEN_WHOLE:
-        end = lines.rfind(b"\n", start, start + WRITTEN_WHOLE) + 1 or lines.find(b"\n", start) + 1
-        pieces.append(lines[start:end])
-        start = end
-    return [*pieces, lines[start:]]
+    def failed(self, route: str, status: int, code: str, correlation_id: str) -> None:
+        pass

@@ -8,21 +8,25 @@ import structlog
 from starlette.types import Receive, Scope, Send
 
 from dawr.engine import Stopping
+from dawr.instruments import Instruments
 from dawr.ports import OutcomeUnknown
 from dawr.reliability import correlation
-from dawr.web.access_log import NO_ROUTE, AccessLog
+from dawr.web.access_log import NO_ROUTE, AccessLog, known_method
 from dawr.web.call import HTML, Header, Request, Response
 from dawr.web.cors import Cors
 from dawr.web.edge import Edge
-from dawr.web.endpoint import Endpoint
+from dawr.web.endpoint import REPLAYED, Endpoint
 from dawr.web.event_stream import Stream
-from dawr.web.problems import problem_of
+from dawr.web.problems import Problem, problem_of
 from dawr.web.protocol import respond
 from dawr.web.router import NOTHING, Router
 from dawr.web.routes import Route
 from dawr.web.security import HSTS, PAGE_SECURITY_HEADERS, SECURITY_HEADERS
 
 log = structlog.get_logger("dawr.web")
+
+OUR_FAULT = 500
+OUTCOME_OF_KEY = {"idempotency-key-reused": "conflict", "idempotency-in-progress": "in_progress"}
 
 PROBLEM_JSON: Header = (b"content-type", b"application/problem+json")
 NOT_STORED: Header = (b"cache-control", b"no-store")
@@ -34,10 +38,19 @@ PAGE_HEAD = b"".join(b"%b: %b\r\n" % header for header in (NOT_STORED, *PAGE_SEC
 
 class App:
     def __init__(
-        self, routes: Iterable[Route], edge: Edge, access_log: AccessLog, *, new_id: Callable[[], str]
+        self,
+        routes: Iterable[Route],
+        edge: Edge,
+        access_log: AccessLog,
+        instruments: Instruments,
+        *,
+        new_id: Callable[[], str],
+        others: Iterable[Endpoint] = (),
     ) -> None:
         self._edge = edge
-        self._router = Router(Endpoint(route, edge) for route in routes)
+        self._router = Router([*(Endpoint(route, edge) for route in routes), *others])
+        self._instruments = instruments
+        self._tracing = instruments.tracing
         self._cors = Cors(self._router, edge.settings)
         self._access_log = access_log
         self._new_id = new_id
@@ -47,6 +60,7 @@ class App:
             return
         began = self._access_log.begin()
         correlation_id = correlation.begin(scope["headers"], self._new_id)
+        span = None if self._tracing is None else self._tracing.begin()
         request = Request(scope, receive, dict(scope["headers"]), NOTHING, correlation_id)
         endpoint: Endpoint | None = None
         response: Response | Stream
@@ -67,7 +81,11 @@ class App:
             await self._send(response, request, send)
         finally:
             route = NO_ROUTE if endpoint is None else endpoint.route.path
+            if response.headers and REPLAYED in response.headers:
+                self._replayed(route, correlation_id)
             self._access_log.record(scope["method"], route, response.status, began, correlation_id)
+            if span is not None:
+                span.answered(known_method(scope["method"]), route, response.status, correlation_id)
 
     def _unfinished(self, endpoint: Endpoint | None, request: Request) -> Response:
         """The server stops and waits no longer: what it accepted is still finished, but nobody is left to say so."""
@@ -79,10 +97,24 @@ class App:
 
     def _problem(self, error: Exception, endpoint: Endpoint | None, request: Request) -> Response:
         problem = problem_of(error, words=NOTHING if endpoint is None else endpoint.route.words)
-        if problem.code == "internal-error":
-            log.error("api.error", route=None if endpoint is None else endpoint.route.path, exc_info=error)
+        self._tell(problem, NO_ROUTE if endpoint is None else endpoint.route.path, request.correlation_id, error)
         body = problem.body(request.correlation_id)
         return Response(problem.status, body, problem.headers_of_response(), PROBLEM_JSON)
+
+    def _tell(self, problem: Problem, route: str, correlation_id: str, error: Exception) -> None:
+        """Whoever keeps the service running. A fault that nobody expected comes with where it was."""
+        self._access_log.count_problem(problem.code)
+        if problem.code in OUTCOME_OF_KEY:
+            self._instruments.metrics.idempotency(OUTCOME_OF_KEY[problem.code])
+        if problem.code == "internal-error":
+            log.error("api.error", route=route, status=problem.status, code=problem.code, exc_info=error)
+        elif problem.status >= OUR_FAULT:
+            self._instruments.failed(error)
+            self._access_log.failed(route, problem.status, problem.code, correlation_id)
+
+    def _replayed(self, route: str, correlation_id: str) -> None:
+        self._instruments.metrics.idempotency("replay")
+        self._access_log.replayed(route, correlation_id)
 
     async def _send(self, response: Response | Stream, request: Request, send: Send) -> None:
         if isinstance(response, Stream):

@@ -20,7 +20,7 @@ JSON: Header = (b"content-type", b"application/json")
 HTML: Header = (b"content-type", b"text/html; charset=utf-8")
 LONGEST_REASON = 500
 
-_encode = msgspec.json.Encoder().encode
+encoded = msgspec.json.Encoder().encode
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -72,9 +72,9 @@ class Response(msgspec.Struct, frozen=True):
 
 
 def answered(answer: object, *, status: int = 200, headers: tuple[Header, ...] = ()) -> Response:
-    return Response(status, _encode(answer), headers)
+    return Response(status, encoded(answer), headers)
 
 
 def rendered(answer: Callable[[Any], object], *, status: int = 200) -> Callable[[Any], Reply]:
     """How the engine is to render what came of an operation, so that a retry gets the same bytes."""
-    return lambda outcome: Reply(status, _encode(answer(outcome)))
+    return lambda outcome: Reply(status, encoded(answer(outcome)))

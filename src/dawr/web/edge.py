@@ -5,10 +5,11 @@ from collections.abc import Callable
 import msgspec
 
 from dawr.accounts import Accounts
-from dawr.domain.venue import VenueId
 from dawr.engine import Engine
 from dawr.live.hub import Hub
+from dawr.looks import Looks
 from dawr.ports import Ids
+from dawr.reliability.shared import Shared
 from dawr.settings import Settings
 from dawr.web.auth import Auth
 from dawr.web.client_address import Clients
@@ -19,6 +20,7 @@ MS_PER_HOUR = 60 * 60 * 1000
 
 class Edge(msgspec.Struct, frozen=True):
     engine: Engine
+    looks: Looks
     ids: Ids
     accounts: Accounts
     hub: Hub
@@ -26,8 +28,14 @@ class Edge(msgspec.Struct, frozen=True):
     limits: Limits
     clients: Clients
     settings: Settings
-    sweep_again: Callable[[VenueId], None]
-    """Have a venue swept at the next look, when it could not be done at once."""
+    shared: Shared | None
+    processes: Callable[[], int]
+    """How many serve this installation, at least."""
+
+    @property
+    def joins_per_hour(self) -> int | None:
+        """Of one mobile number at one restaurant; None when nothing is limited."""
+        return self.settings.limit_mobile if self.settings.rate_limits == "on" else None
 
     @property
     def keep_ms(self) -> int:

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import msgspec
 
-from dawr.domain.errors import UnknownTicket, UnknownVenue, UnknownVisit
+from dawr.domain.errors import TooOften, UnknownTicket, UnknownVenue, UnknownVisit
 from dawr.domain.venue import VenueId
 from dawr.operations.snapshots import LookAtAnswer
 from dawr.ports import OutcomeUnknown
@@ -19,7 +19,6 @@ from dawr.web.caller import ANYBODY, Caller
 from dawr.web.edge import Edge
 from dawr.web.event_stream import Stream
 from dawr.web.http import checked_key, idempotency_key, read_json, read_query
-from dawr.web.limits import TooMany
 from dawr.web.problems import BadRequest
 from dawr.web.routes import Route
 
@@ -53,8 +52,11 @@ class Endpoint:
         except OutcomeUnknown as unknown:
             unknown.has_key = call.claim is not None
             raise
+        except TooOften as refusal:
+            edge.limits.hits.note(refusal.policy, refusal.whose)
+            raise
         if isinstance(outcome, Reply):
-            return await self._respond(outcome, call, verdict)
+            return await self._respond(outcome, verdict)
         if verdict is not None and isinstance(outcome, Response):
             return msgspec.structs.replace(outcome, headers=(*outcome.headers, *headers(verdict)))
         return outcome
@@ -82,7 +84,7 @@ class Endpoint:
         except BadRequest:
             verdict = await self._edge.limits.charge("look", ANYBODY, request)
             if verdict is not None and not verdict.allowed:
-                raise TooMany(verdict) from None
+                raise self._edge.limits.refusal(verdict) from None
             raise
 
     async def _read(self, request: Request, caller: Caller, venue_id: VenueId, venue: str) -> tuple[Caller, Any]:
@@ -165,14 +167,14 @@ class Endpoint:
             stored = await self._edge.engine.read(call.venue_id, LookAtAnswer(call.claim))
             if stored is not None:
                 return Response(stored.status, stored.body, (REPLAYED,))
-        raise TooMany(verdict)
+        raise self._edge.limits.refusal(verdict)
 
-    async def _respond(self, reply: Reply, call: Call[Any], verdict: Verdict | None) -> Response:
+    async def _respond(self, reply: Reply, verdict: Verdict | None) -> Response:
         extra: tuple[Header, ...] = ()
         if reply.replayed:
             extra = (REPLAYED,)
-            if verdict is not None and self.route.limit is not None:
-                await self._edge.limits.give_back(self.route.limit, call.caller, call.request)
+            if verdict is not None:
+                await self._edge.limits.give_back(verdict)
         elif verdict is not None:
             extra = tuple(headers(verdict))
         return Response(reply.status, reply.body, extra)

@@ -20,6 +20,7 @@ class Stream:
     """An answer that goes on until the watcher ends or the reader goes away."""
 
     status = 200
+    headers: tuple[Header, ...] = ()
 
     def __init__(self, watcher: Watcher) -> None:
         self._watcher = watcher

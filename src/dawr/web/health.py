@@ -1,13 +1,16 @@
 """Is it alive, is it ready, how is it."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 
 from dawr import __version__
+from dawr.engine import Busy
+from dawr.ports import StoreFault
 from dawr.web.api.queues import NoInput
 from dawr.web.call import Call, Response, answered
 from dawr.web.edge import Edge
+from dawr.web.problems import BadRequest, problem_of
 from dawr.web.routes import Route
 
 TAG = "health"
@@ -18,13 +21,32 @@ class Live(msgspec.Struct, frozen=True):
 
 
 class Ready(msgspec.Struct, frozen=True):
-    status: Literal["ready"] = "ready"
+    status: Literal["ready", "degraded"]
 
 
 class Health(msgspec.Struct, frozen=True):
-    success: bool
-    status: Literal["HEALTHY"]
+    status: Literal["healthy", "degraded"]
     version: str
+    shared: Literal["there", "away", "none"]
+    """The Redis or Valkey: without it limits are counted by each process, and changes of others come later."""
+    processes: int
+    """That serve this installation."""
+    streams: int
+    """That this process serves."""
+    stale: bool
+    """Whether one of them shows what may be out of date."""
+
+
+class ClinicHealth(msgspec.Struct, frozen=True):
+    success: bool
+    status: Literal["HEALTHY", "DEGRADED"]
+    version: str
+
+
+class Unwell(BadRequest):
+    """Nothing can be stored now."""
+
+    retryable: ClassVar[bool] = True
 
 
 async def live(_: Edge, __: Call[NoInput]) -> Response:
@@ -35,13 +57,38 @@ async def live(_: Edge, __: Call[NoInput]) -> Response:
 async def ready(edge: Edge, _: Call[NoInput]) -> Response:
     """A command could be stored now; otherwise the problem that is in the way."""
     await edge.engine.ready()
-    return answered(Ready())
+    return answered(Ready("degraded" if _is_degraded(edge) else "ready"))
 
 
 async def health(edge: Edge, _: Call[NoInput]) -> Response:
+    """The whole picture, also when nothing can be stored."""
+    picture = Health(
+        "degraded" if _is_degraded(edge) else "healthy",
+        version=__version__,
+        shared="none" if edge.shared is None else "away" if edge.shared.is_away else "there",
+        processes=edge.processes(),
+        streams=edge.hub.streams,
+        stale=edge.hub.is_stale,
+    )
+    try:
+        await edge.engine.ready()
+    except (StoreFault, Busy) as fault:
+        problem = problem_of(fault)
+        facts = {name: fact for name, fact in msgspec.structs.asdict(picture).items() if name != "status"}
+        raise Unwell(problem.status, problem.code, problem.detail, **facts) from fault
+    return answered(picture)
+
+
+async def clinic_health(edge: Edge, _: Call[NoInput]) -> Response:
     """The same in the clinic's words."""
     await edge.engine.ready()
-    return answered(Health(success=True, status="HEALTHY", version=__version__))
+    status: Literal["HEALTHY", "DEGRADED"] = "DEGRADED" if _is_degraded(edge) else "HEALTHY"
+    return answered(ClinicHealth(success=True, status=status, version=__version__))
+
+
+def _is_degraded(edge: Edge) -> bool:
+    """Everything works, but not as well as it should."""
+    return edge.hub.is_stale or (edge.shared is not None and edge.shared.is_away)
 
 
 ROUTES = (
@@ -67,12 +114,22 @@ ROUTES = (
     ),
     Route(
         method="GET",
-        path="/api/v1/health/status",
-        name="clinic-health",
-        summary="The same, in the clinic's words",
-        tag="clinic",
+        path="/health",
+        name="health",
+        summary="How it is: what is away, and what that does",
+        tag=TAG,
         handler=health,
         answer=Health,
+        limit=None,
+    ),
+    Route(
+        method="GET",
+        path="/api/v1/health/status",
+        name="clinic-health",
+        summary="How it is, in the clinic's words",
+        tag="clinic",
+        handler=clinic_health,
+        answer=ClinicHealth,
         limit=None,
     ),
 )

@@ -1,9 +1,9 @@
 """How often one address, token or account may ask. Which class a request is in, and what it is told."""
 
-from dawr.reliability.rate_limit import Limiter, Policy, Verdict, headers
+from dawr.reliability.rate_limit import Hits, Limiter, Policy, Verdict, headers
 from dawr.settings import Settings
 from dawr.web.call import Request
-from dawr.web.caller import Caller
+from dawr.web.caller import DEVICES, Caller
 from dawr.web.client_address import Clients, limit_key
 from dawr.web.problems import BadRequest
 
@@ -23,20 +23,25 @@ class TooMany(BadRequest):
 
 
 class Limits:
-    """Signed-in callers and tokens have a class of their own: a kiosk is not held up by the phones around it."""
+    """Signed-in callers, tokens and devices have classes of their own.
 
-    def __init__(self, limiter: Limiter, clients: Clients, settings: Settings) -> None:
+    So a kiosk is not held up by the phones around it.
+    """
+
+    def __init__(self, limiter: Limiter, clients: Clients, settings: Settings, hits: Hits) -> None:
         self._limiter = limiter
         self._clients = clients
         self._on = settings.rate_limits == "on"
         self._by_address = {
-            "clinic-join": _policy("clinic-join", settings.limit_clinic_join, MINUTE, settings.workers),
-            "join": _policy("join", settings.limit_join, MINUTE, settings.workers),
-            "look": _policy("look", settings.limit_look, MINUTE, settings.workers),
-            "stream": _policy("stream", 4 * settings.most_streams_per_address, MINUTE, settings.workers),
+            "clinic-join": Policy("clinic-join", settings.limit_clinic_join, MINUTE),
+            "join": Policy("join", settings.limit_join, MINUTE),
+            "look": Policy("look", settings.limit_look, MINUTE),
+            "stream": Policy("stream", 4 * settings.most_streams_per_address, MINUTE),
         }
-        self._caller = _policy("caller", settings.limit_caller, MINUTE, settings.workers)
-        self._login = _policy("login", settings.limit_login, QUARTER, settings.workers)
+        self._caller = Policy("caller", settings.limit_caller, MINUTE)
+        self._device = Policy("device", settings.limit_device, MINUTE)
+        self._login = Policy("login", settings.limit_login, QUARTER)
+        self.hits = hits
 
     async def charge(self, limit: str, caller: Caller, request: Request) -> Verdict | None:
         """None: nothing is limited. A verdict that is not allowed was not charged."""
@@ -44,39 +49,37 @@ class Limits:
             return None
         return await self._limiter.charge(*self._whose(limit, caller, request))
 
-    async def give_back(self, limit: str, caller: Caller, request: Request) -> None:
-        await self._limiter.give_back(*self._whose(limit, caller, request))
+    async def give_back(self, verdict: Verdict) -> None:
+        await self._limiter.give_back(verdict)
 
-    async def try_login(self, username: str, request: Request) -> None:
+    def refusal(self, verdict: Verdict) -> TooMany:
+        """What the caller is told, and a hit that is noted."""
+        self.hits.note(verdict.policy.name, verdict.key)
+        return TooMany(verdict)
+
+    async def try_login(self, username: str, request: Request) -> list[Verdict]:
         """Charge a try to the account and to the address, whichever is used up first; a success gives it back."""
-        if not self._on:
-            return
-        charged: list[str] = []
-        for key in self._login_keys(username, request):
+        charged: list[Verdict] = []
+        for key in self._login_keys(username, request) if self._on else ():
             verdict = await self._limiter.charge(self._login, key)
             if not verdict.allowed:
                 for other in charged:
-                    await self._limiter.give_back(self._login, other)
-                raise TooMany(verdict)
-            charged.append(key)
+                    await self._limiter.give_back(other)
+                raise self.refusal(verdict)
+            charged.append(verdict)
+        return charged
 
-    async def login_succeeded(self, username: str, request: Request) -> None:
-        if self._on:
-            for key in self._login_keys(username, request):
-                await self._limiter.give_back(self._login, key)
+    async def login_succeeded(self, tried: list[Verdict]) -> None:
+        for verdict in tried:
+            await self._limiter.give_back(verdict)
 
     def _whose(self, limit: str, caller: Caller, request: Request) -> tuple[Policy, str]:
-        if caller.is_known:
-            return self._caller, caller.actor
-        return self._by_address[limit], self._address(request)
+        if not caller.is_known:
+            return self._by_address[limit], self._address(request)
+        return self._device if caller.token_kind in DEVICES else self._caller, caller.actor
 
     def _login_keys(self, username: str, request: Request) -> tuple[str, str]:
         return (f"account {username.strip().lower()}", f"address {self._address(request)}")
 
     def _address(self, request: Request) -> str:
         return limit_key(self._clients.client_of(request.scope))
-
-
-def _policy(name: str, quota: int, seconds: int, workers: int) -> Policy:
-    """Each of several processes counts alone, so each has its share of the whole."""
-    return Policy(name, quota, seconds).shared_by(workers)

@@ -21,7 +21,10 @@ log = structlog.get_logger("dawr.web")
 async def begin_new_round(
     edge: Edge, call: Call[Any], queue: str, render: Callable[[LineKey], Reply], *, reason: str | None = None
 ) -> Reply:
-    """Whoever waited is swept away after it: in steps, now or, if that fails, soon. The round has begun anyway."""
+    """Whoever waited is swept away after it: in steps, now or, if that fails, by the clock, in whichever process.
+
+    The round has begun anyway.
+    """
     origin = call.origin(reason)
     reply = await edge.engine.answer(call.venue_id, Reset(queue), render, claim=call.claim, origin=origin)
     try:
@@ -29,5 +32,4 @@ async def begin_new_round(
         await sweep(edge.engine, call.venue_id, [venue.queue(queue).id])
     except (Busy, StoreFault) as fault:
         log.warning("sweep.postponed", venue=call.venue, reason=str(fault) or type(fault).__name__)
-        edge.sweep_again(call.venue_id)
     return reply

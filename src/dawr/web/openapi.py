@@ -165,6 +165,7 @@ def codes_of(route: Route) -> Mapping[int, set[str]]:
         codes.setdefault(422, set()).update({"invalid-body", "invalid-value", "unstorable"})
     if route.takes_key:
         codes.setdefault(400, set()).add("invalid-idempotency-key")
+        codes.setdefault(409, set()).add("idempotency-in-progress")
         codes.setdefault(422, set()).add("idempotency-key-reused")
     if route.query is not None:
         codes.setdefault(422, set()).add("invalid-query")

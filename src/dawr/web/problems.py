@@ -5,10 +5,11 @@ from typing import ClassVar
 
 import msgspec
 
-from dawr.domain.errors import Closed, Conflict, Forbidden, Full, Invalid, NotFound, Refused
+from dawr.domain.errors import Closed, Conflict, Forbidden, Full, Invalid, NotFound, Refused, TooOften
 from dawr.engine import Busy
 from dawr.ports import ClockUntrusted, OutcomeUnknown, StoreAway, StoreFault, Unstorable
-from dawr.reliability.idempotency import KeyReused
+from dawr.reliability.idempotency import ClaimLost, InProgress, KeyConflict, KeyReused
+from dawr.reliability.rate_limit import Policy, Verdict, headers
 
 STATUS_OF: Mapping[type[Exception], int] = {
     NotFound: 404,
@@ -16,8 +17,11 @@ STATUS_OF: Mapping[type[Exception], int] = {
     Conflict: 409,
     Closed: 409,
     Full: 503,
+    TooOften: 429,
     Invalid: 422,
     KeyReused: 422,
+    InProgress: 409,
+    ClaimLost: 409,
     Busy: 503,
     StoreAway: 503,
     OutcomeUnknown: 503,
@@ -90,14 +94,24 @@ def problem_of(error: Exception, *, words: Mapping[str, str] = NO_WORDS) -> Prob
     status = next((STATUS_OF[kind] for kind in type(error).__mro__ if kind in STATUS_OF), 500)
     if isinstance(error, BadRequest):
         return Problem(error.status, error.code, _title(error), str(error), error.retryable, error.facts, error.headers)
+    if isinstance(error, TooOften):
+        facts: Mapping[str, Fact] = {"violated-policies": [error.policy]}
+        told = _told_of_limit(error)
+        return Problem(status, error.code, _title(error), str(error), retryable=True, facts=facts, headers=told)
     if isinstance(error, Refused):
         return Problem(status, error.code, _title(error), str(error), facts=_facts(error, words))
-    if isinstance(error, Busy | KeyReused):
-        return Problem(status, error.code, _title(error), _title(error), retryable=isinstance(error, Busy))
+    if isinstance(error, Busy | KeyConflict):
+        return Problem(status, error.code, _title(error), _title(error), retryable=not isinstance(error, KeyReused))
     if isinstance(error, StoreFault):
         retryable = isinstance(error, StoreAway) or (isinstance(error, OutcomeUnknown) and error.has_key)
         return Problem(status, CODE_OF_FAULT[type(error)], _title(error), _title(error), retryable=retryable)
     return Problem(500, "internal-error", "Something went wrong here.", "The fault was logged; nothing of it is shown.")
+
+
+def _told_of_limit(error: TooOften) -> tuple[tuple[bytes, bytes], ...]:
+    """As by any other limit: what is left of it, and when to come again."""
+    policy = Policy(error.policy, error.most, error.window_seconds)
+    return tuple(headers(Verdict(allowed=False, remaining=0, reset_seconds=error.again_seconds, policy=policy, key="")))
 
 
 def code_of(refusal: type[Exception]) -> str:

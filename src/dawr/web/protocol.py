@@ -285,6 +285,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     def _record(self, refusal: BadRequest, correlation_id: str) -> None:
         log = self._shared.access_log
+        log.count_problem(refusal.code)
         log.record(OTHER_METHOD, NO_ROUTE, refusal.status, log.begin(), correlation_id)
 
 

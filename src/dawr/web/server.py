@@ -26,7 +26,10 @@ class AddressTaken(Exception):
 
 
 class Server(uvicorn.Server):
-    """`ready` is told the URL; `stopping` is called first of all when a signal says stop, to end what has no end."""
+    """`ready` is told the URL; `stopping` is called first of all when a signal says stop, to end what has no end.
+
+    `also` is another listener of the same app.
+    """
 
     def __init__(
         self,
@@ -38,6 +41,7 @@ class Server(uvicorn.Server):
         ready: Callable[[str], None],
         stopping: Callable[[], None],
         patience_seconds: int = PATIENCE_SECONDS,
+        also: socket.socket | None = None,
     ) -> None:
         super().__init__(
             uvicorn.Config(
@@ -57,13 +61,14 @@ class Server(uvicorn.Server):
             )
         )
         self._listener = listener
+        self._listeners = [listener] if also is None else [listener, also]
         self._ready = ready
         self._stopping = stopping
         self._shared = Shared(access_log, new_id, patience_seconds)
         self.server_state = self._shared
 
     async def run_until_stopped(self) -> None:
-        await self.serve(sockets=[self._listener])
+        await self.serve(sockets=self._listeners)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)

@@ -19,9 +19,9 @@ class SignInInput(msgspec.Struct, forbid_unknown_fields=True):
 async def sign_in(edge: Edge, call: Call[SignInInput]) -> tuple[str, SignedIn]:
     """A new session and whose it is. A try is charged before it is judged; a right one is given back."""
     username = call.given.username
-    await edge.limits.try_login(username, call.request)
+    tried = await edge.limits.try_login(username, call.request)
     signed_in = await edge.accounts.sign_in(username, call.given.password)
     if signed_in is None:
         raise BadRequest(401, "wrong-credentials", "The name or the password is not right.")
-    await edge.limits.login_succeeded(username, call.request)
+    await edge.limits.login_succeeded(tried)
     return signed_in

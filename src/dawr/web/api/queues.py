@@ -8,12 +8,13 @@ from msgspec import Meta
 from dawr.domain.errors import QueueInWrongState, QueuePaused, UnknownDesk, UnknownQueue, UnknownVenue
 from dawr.domain.queue import QueueState, QueueVerb
 from dawr.domain.ticket import Ticket
+from dawr.domain.venue import Venue
 from dawr.operations.admin import ChangeQueue
-from dawr.operations.snapshots import LookAtLine, LookAtQueue, LookAtVenue
+from dawr.operations.snapshots import LookAtLine, QueueSnapshot
 from dawr.operations.staff import Called, CallNext
 from dawr.reliability.idempotency import Reply
 from dawr.web.api.answers import QueueAnswer, TicketAnswer, queue_answer, ticket_answer
-from dawr.web.call import Call, Response, answered, rendered
+from dawr.web.call import Call, Response, answered, encoded, rendered
 from dawr.web.edge import Edge
 from dawr.web.new_round import begin_new_round
 from dawr.web.pages_of_lists import Cursor, Limit, Page, page_of
@@ -62,8 +63,7 @@ class NoInput(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def look(edge: Edge, call: Call[NoInput]) -> Response:
-    venue, _ = await edge.engine.read(call.venue_id, LookAtVenue())
-    return answered(queue_answer(venue, await edge.engine.read(call.venue_id, LookAtQueue(call.code))))
+    return Response(200, await edge.looks.at_queue(edge.engine, call.venue_id, call.code, "queue", _queue))
 
 
 async def list_tickets(edge: Edge, call: Call[ListQuery]) -> Response:
@@ -120,6 +120,10 @@ async def _call_next(edge: Edge, call: Call[object], operation: CallNext) -> Rep
         claim=call.claim,
         origin=call.origin(),
     )
+
+
+def _queue(venue: Venue, seen: QueueSnapshot) -> bytes:
+    return encoded(queue_answer(venue, seen))
 
 
 def _called(venue: str, called: Called) -> CalledAnswer:

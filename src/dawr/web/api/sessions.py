@@ -72,12 +72,12 @@ async def change_password(edge: Edge, call: Call[PasswordInput]) -> Response:
     account_id, username = call.caller.account_id, call.caller.username
     if account_id is None or username is None:
         raise BadRequest(403, "not-an-account", "A token has no password.")
-    await edge.limits.try_login(username, call.request)
+    tried = await edge.limits.try_login(username, call.request)
     if not await edge.accounts.change_password(account_id, call.given.old, call.given.new):
         raise BadRequest(403, "wrong-password", "The old password is not right.")
     for venue_id in call.caller.roles:
         edge.hub.judge_again(venue_id)
-    await edge.limits.login_succeeded(username, call.request)
+    await edge.limits.login_succeeded(tried)
     return answered(PasswordChanged(changed=True), headers=(edge.auth.no_cookie(call.request),))
 
 

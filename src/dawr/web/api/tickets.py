@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from dawr.domain.errors import (
     InvalidValue,
+    JoinedTooOften,
     LineEnded,
     OutsideHours,
     QueueClosed,
@@ -96,6 +97,7 @@ async def give_number(edge: Edge, call: Call[object], queue: str, given: TakeInp
         name=given.name,
         party_size=given.party_size,
         area=given.area,
+        most_per_hour=None if call.caller.may_issue(call.venue_id) else edge.joins_per_hour,
     )
     return await edge.engine.answer(
         call.venue_id,
@@ -142,7 +144,16 @@ def verb(name: str, summary: str, body: Any, make: Callable[[TicketId, Any], Ope
     )
 
 
-TAKE_REFUSALS = (UnknownVenue, UnknownQueue, VenueInactive, QueueClosed, OutsideHours, QueueFull, InvalidValue)
+TAKE_REFUSALS = (
+    UnknownVenue,
+    UnknownQueue,
+    VenueInactive,
+    QueueClosed,
+    OutsideHours,
+    QueueFull,
+    JoinedTooOften,
+    InvalidValue,
+)
 
 ROUTES = (
     Route(

@@ -4,6 +4,7 @@ from typing import Literal
 
 import msgspec
 
+from dawr.domain.day import Day
 from dawr.domain.errors import InvalidValue, UnknownVenue
 from dawr.domain.queue import Queue
 from dawr.domain.venue import Desk, Venue, VenueId
@@ -14,7 +15,7 @@ from dawr.reliability.idempotency import Answer, Reply
 from dawr.web.api.answers import VenueAnswer, venue_answer
 from dawr.web.api.queues import NoInput
 from dawr.web.auth import must_be_allowed
-from dawr.web.call import Call, Response, answered, rendered
+from dawr.web.call import Call, Response, answered, encoded, rendered
 from dawr.web.edge import Edge
 from dawr.web.routes import Route
 
@@ -49,8 +50,7 @@ class SetUpInput(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def look(edge: Edge, call: Call[NoInput]) -> Response:
-    venue, day = await edge.engine.read(call.venue_id, LookAtVenue())
-    return answered(venue_answer(venue, day))
+    return Response(200, await edge.looks.at_venue(edge.engine, call.venue_id, "venue", _anybodys))
 
 
 async def look_at_set_up(edge: Edge, call: Call[NoInput]) -> Response:
@@ -94,6 +94,10 @@ async def _made_meanwhile(edge: Edge, call: Call[SetUpInput], slug: str, fault: 
         raise fault from None
     must_be_allowed(await edge.auth.caller(call.request), "owner", venue_id, slug, by="venue")
     return venue_id
+
+
+def _anybodys(venue: Venue, day: Day) -> bytes:
+    return encoded(venue_answer(venue, day))
 
 
 def _whole(venue: Venue) -> Venue:

@@ -18,12 +18,13 @@ from dawr.domain.errors import (
 )
 from dawr.domain.staff import Role
 from dawr.domain.ticket import LineKey, State, Ticket, TicketId, VisitId
-from dawr.operations.snapshots import LookAtQueue, LookAtVisitor
+from dawr.domain.venue import Venue
+from dawr.operations.snapshots import LookAtVisitor, QueueSnapshot
 from dawr.operations.staff import Called, CallNext, Done
 from dawr.operations.ticket import Place
 from dawr.operations.visitor import Issue
 from dawr.reliability.idempotency import Reply
-from dawr.web.call import Call, Response, answered, rendered
+from dawr.web.call import Call, Response, answered, encoded, rendered
 from dawr.web.doors.clinic_shapes import (
     CalledPatient,
     CallInput,
@@ -82,19 +83,7 @@ async def enter(edge: Edge, call: Call[EnterInput]) -> Reply:
 
 
 async def status(edge: Edge, call: Call[ClinicQuery]) -> Response:
-    seen = await edge.engine.read(call.venue_id, LookAtQueue(call.given.clinic))
-    return answered(
-        QueueStatus(
-            success=True,
-            clinic=seen.queue.id,
-            current=seen.line.current_number,
-            length=seen.line.people,
-            waiting=seen.line.people_waiting,
-            next=None if seen.next is None else seen.next.number,
-            state=seen.queue.state.upper(),
-            avg_wait_minutes=seen.mean_wait_minutes,
-        )
-    )
+    return Response(200, await edge.looks.at_queue(edge.engine, call.venue_id, call.given.clinic, "clinic", _status))
 
 
 async def call_next(edge: Edge, call: Call[CallInput]) -> Reply:
@@ -155,6 +144,21 @@ async def login(edge: Edge, call: Call[SignInInput]) -> Response:
 def status_word(state: State, *, near: bool) -> str:
     """Near turn is said of who waits, and stored nowhere."""
     return "NEAR_TURN" if near else STATUS_WORDS[state]
+
+
+def _status(_: Venue, seen: QueueSnapshot) -> bytes:
+    return encoded(
+        QueueStatus(
+            success=True,
+            clinic=seen.queue.id,
+            current=seen.line.current_number,
+            length=seen.line.people,
+            waiting=seen.line.people_waiting,
+            next=None if seen.next is None else seen.next.number,
+            state=seen.queue.state.upper(),
+            avg_wait_minutes=seen.mean_wait_minutes,
+        )
+    )
 
 
 def _entered(place: Place, link: str) -> Entered:

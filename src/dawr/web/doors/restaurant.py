@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 from dawr.domain.errors import (
     InvalidValue,
+    JoinedTooOften,
     LineEnded,
     OutsideHours,
     QueueClosed,
@@ -18,9 +19,10 @@ from dawr.domain.errors import (
     VenueInactive,
 )
 from dawr.domain.ticket import State, Ticket, TicketId, VisitId
+from dawr.domain.venue import Unnamed
 from dawr.domain.visit import Link
 from dawr.operations.operation import Operation
-from dawr.operations.snapshots import LookAtLine, LookAtVenue, LookAtVisit
+from dawr.operations.snapshots import LookAtLine, LookAtVisit
 from dawr.operations.staff import Call as CallOne
 from dawr.operations.staff import Called, CallNext, Finish, Miss
 from dawr.operations.ticket import Place
@@ -64,7 +66,7 @@ async def join(edge: Edge, call: Call[JoinInput]) -> Reply:
     given = call.given
     link = new_link(edge.ids, call.venue_id)
     joining = Join(
-        queue=await _waitlist(edge, call),
+        queue=Unnamed.WAITLIST,
         visitor=given.mobileNumber,
         ticket_id=TicketId(edge.ids.new(call.venue_id)),
         visit_id=VisitId(link.visit_id),
@@ -72,6 +74,7 @@ async def join(edge: Edge, call: Call[JoinInput]) -> Reply:
         name=given.name,
         party_size=given.partySize,
         area=given.seatingType,
+        most_per_hour=edge.joins_per_hour,
     )
     return await edge.engine.answer(
         call.venue_id,
@@ -92,7 +95,7 @@ async def queue_status(edge: Edge, call: Call[EntryQuery]) -> Response:
 
 async def list_entries(edge: Edge, call: Call[ListQuery]) -> Response:
     most = call.given.limit
-    view = LookAtLine(await _waitlist(edge, call), place_of_cursor(call.given.cursor), most + 1)
+    view = LookAtLine(Unnamed.WAITLIST, place_of_cursor(call.given.cursor), most + 1)
     tickets = await edge.engine.read(call.venue_id, view)
     shown = [_staff_entry(ticket) for ticket in tickets[:most]]
     return answered(ListAnswer(success=True, data=shown, next=cursor_at(tickets, most)))
@@ -101,7 +104,7 @@ async def list_entries(edge: Edge, call: Call[ListQuery]) -> Response:
 async def call_next(edge: Edge, call: Call[NoInput]) -> Reply:
     return await edge.engine.answer(
         call.venue_id,
-        CallNext(queue=await _waitlist(edge, call)),
+        CallNext(queue=Unnamed.WAITLIST),
         rendered(_called),
         claim=call.claim,
         origin=call.origin(),
@@ -123,14 +126,6 @@ async def change_status(edge: Edge, call: Call[StatusInput]) -> Reply:
         claim=call.claim,
         origin=call.origin(call.given.reason),
     )
-
-
-async def _waitlist(edge: Edge, call: Call[object]) -> str:
-    """A restaurant has one list: its venue's first queue."""
-    venue, _ = await edge.engine.read(call.venue_id, LookAtVenue())
-    if not venue.queues:
-        raise UnknownQueue("waitlist")
-    return venue.queues[0].id
 
 
 def _joined(place: Place, link: NewLink) -> Joined:
@@ -213,7 +208,16 @@ ROUTES = (
         status=201,
         venue="venue",
         limit="join",
-        refusals=(UnknownVenue, UnknownQueue, VenueInactive, QueueClosed, OutsideHours, QueueFull, InvalidValue),
+        refusals=(
+            UnknownVenue,
+            UnknownQueue,
+            VenueInactive,
+            QueueClosed,
+            OutsideHours,
+            QueueFull,
+            JoinedTooOften,
+            InvalidValue,
+        ),
         key_field="idempotencyKey",
         words=WORDS,
     ),

@@ -40,6 +40,10 @@ UPDATE installation SET is_copy = 0, home = (
     WHERE d.datname = current_database()
 );
 
+-- name: identity
+-- Which database this is: the same for all who use it, another in every copy.
+SELECT home FROM installation;
+
 -- name: all_heads
 SELECT venue_id FROM heads ORDER BY venue_id;
 

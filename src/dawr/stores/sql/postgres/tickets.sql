@@ -39,6 +39,17 @@ CROSS JOIN LATERAL (
     LIMIT 1
 ) AS t;
 
+-- name: latest_issues
+-- When a mobile number was given its latest numbers. Others than mobile numbers do not begin with a plus.
+SELECT k.venue_id, k.visitor, t.issued_at
+FROM unnest($1::text[], $2::text[], $3::int[]) AS k (venue_id, visitor, most)
+CROSS JOIN LATERAL (
+    SELECT s.issued_at FROM tickets AS s
+    WHERE s.venue_id = k.venue_id AND s.visitor = k.visitor AND left(s.visitor, 1) = '+'
+    ORDER BY s.issued_at DESC
+    LIMIT k.most
+) AS t;
+
 -- name: tickets_waiting
 -- The first people of the queue's newest line, in the order of calling.
 SELECT

@@ -26,6 +26,14 @@ SELECT
 FROM tickets AS t
 WHERE t.venue_id = ?1 AND t.open_key = ?2;
 
+-- name: latest_issues
+-- When a mobile number was given its latest numbers. Others than mobile numbers do not begin with a plus.
+SELECT venue_id, visitor, issued_at
+FROM tickets
+WHERE venue_id = ?1 AND visitor = ?2 AND visitor >= '+' AND visitor < ','
+ORDER BY issued_at DESC
+LIMIT ?3;
+
 -- name: tickets_waiting
 -- The first people of the queue's newest line, in the order of calling. The line is a scalar subquery: after a
 -- join, SQLite would sort the whole line.

@@ -1,0 +1,62 @@
+"""`dawr check`: look an installation over, running or stopped, and explain what is wrong in sentences.
+
+It changes nothing. What it finds, it finds with the settings it is given, so run it with those of the server.
+"""
+
+import asyncio
+from pathlib import Path
+
+import click
+import msgspec
+
+from dawr import __version__, bootstrap
+from dawr.cli.check.database import look_at_database
+from dawr.cli.check.directory import look_at_directory
+from dawr.cli.check.findings import MARKS, Report
+from dawr.cli.check.limits import look_at_limits
+from dawr.cli.check.server import look_at_server
+from dawr.cli.options import data_option, settings_of
+from dawr.settings import Settings, SettingUnfit, unknown
+from dawr.stores.data_directory import DataDirectory
+
+
+@click.command("check")
+@data_option
+@click.option("--json", "as_json", is_flag=True, help="Say it as JSON, for scripts.")
+def command(*, data: str | None, as_json: bool) -> None:
+    """Look this installation over. Exit code 1 when something is wrong."""
+    report = Report()
+    settings = _settings(data, report)
+    if settings is not None:
+        asyncio.run(_look(settings, report))
+    click.echo(_as_json(report) if as_json else _as_lines(report))
+    if report.something_is_wrong:
+        raise click.exceptions.Exit(1)
+
+
+def _settings(data: str | None, report: Report) -> Settings | None:
+    for name in unknown(bootstrap.environment()):
+        report.warn(f"{name} is set, but is no setting of this version.", about="settings")
+    try:
+        return settings_of(data=data)
+    except SettingUnfit as unfit:
+        report.wrong(str(unfit), about="settings")
+        return None
+
+
+async def _look(settings: Settings, report: Report) -> None:
+    if settings.database_url:
+        look_at_server(settings, report)
+    else:
+        look_at_directory(DataDirectory(Path(settings.data)), report)
+    await look_at_database(settings, report)
+    await look_at_limits(settings, report)
+
+
+def _as_lines(report: Report) -> str:
+    return "\n".join(f"{MARKS[found.level]}  {found.sentence}" for found in report.findings)
+
+
+def _as_json(report: Report) -> str:
+    said = {"ok": not report.something_is_wrong, "version": __version__, "findings": report.findings}
+    return msgspec.json.format(msgspec.json.encode(said), indent=2).decode()

@@ -1,0 +1,1 @@
+"""Numbers about the running service, kept where a dying process cannot take them along."""

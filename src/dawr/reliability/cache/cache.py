@@ -1,0 +1,231 @@
+"""Keep what was computed, compute it once for all who ask at once, and never serve what was invalidated.
+
+Computing goes on by itself, so whoever goes away fails nobody; its error reaches all who wait
+for it, and is not kept. Where the entries are kept may be away: then it is computed.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection
+from contextlib import suppress
+from functools import partial
+from typing import Generic, TypeVar
+
+import msgspec
+import structlog
+
+from dawr.reliability.cache.entries import CacheAway, Entries, Keep, Look
+
+T = TypeVar("T")
+
+Compute = Callable[[], Awaitable[bytes]]
+
+log = structlog.get_logger("dawr.reliability")
+
+WAIT_SECONDS = 2.0
+SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.005, 0.1
+
+
+class ComputingCancelled(Exception):
+    """What was to be computed was given up by whoever computed it."""
+
+
+class Flight:
+    """One computing, and all of this process who wait for it."""
+
+    __slots__ = ("keep", "look", "task", "value")
+
+    def __init__(self, keep: Keep, look: Look | None) -> None:
+        self.keep = keep
+        self.look = look
+        """What was found before it began; None: where the entries are kept was away."""
+        self.value: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self.task: asyncio.Task[None] | None = None
+
+    def may_serve(self, look: Look | None) -> bool:
+        """Whether somebody who found this may have what is computed here: nothing was invalidated in between.
+
+        Who could not look does not know what others invalidated, and takes nothing that is done already.
+        """
+        if look is None:
+            return not self.value.done()
+        return self.look is not None and self.look.since == look.since
+
+    def take_lead(self, look: Look) -> None:
+        """Somebody here was told to compute while this one still waits for another process."""
+        if self.look is not None and not self.look.leads:
+            self.look = look
+
+
+class Cache:
+    """`count` hears of every read: hit, stale, miss, or away.
+
+    In another process, who computes the same is waited for, for `wait_seconds` at most.
+    """
+
+    def __init__(
+        self, entries: Entries, *, count: Callable[[str], None] = lambda _: None, wait_seconds: float = WAIT_SECONDS
+    ) -> None:
+        self._entries = entries
+        self._count = count
+        self._wait_seconds = wait_seconds
+        self._flights: dict[str, Flight] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def get(
+        self, key: str, compute: Compute, *, tags: Collection[str] = (), ttl_ms: int, stale_ms: int = 0
+    ) -> bytes:
+        """What is kept under the key, or what is computed now, and kept.
+
+        For `ttl_ms` it is fresh. For `stale_ms` more it is still served, while one computes it anew.
+        """
+        keep = _keep(tags, ttl_ms, stale_ms)
+        try:
+            look = await self._entries.look(key, keep)
+        except CacheAway:
+            self._count("away")
+            return await asyncio.shield(self._flight(key, compute, keep, None).value)
+        if look.is_fresh and look.value is not None:
+            self._count("hit")
+            return look.value
+        if look.value is not None:
+            self._count("stale")
+            if look.leads:
+                self._flight(key, compute, keep, look)
+            return look.value
+        self._count("miss")
+        return await asyncio.shield(self._flight(key, compute, keep, look).value)
+
+    async def put(self, key: str, value: bytes, *, tags: Collection[str] = (), ttl_ms: int, stale_ms: int = 0) -> None:
+        """Keep what is known to be true now. What had to be read first is for `get`, which watches for changes."""
+        with suppress(CacheAway):
+            await self._entries.store(key, value, _keep(tags, ttl_ms, stale_ms), None)
+
+    async def invalidate(self, *tags: str) -> bool:
+        """From now on nothing is served that was made under one of these tags, and nothing kept that is being made.
+
+        It costs the same however much that is. When the entries are away it is done for this process at once,
+        for others when they are back, and the answer is False.
+        """
+        if not tags:
+            return True
+        for key, flight in tuple(self._flights.items()):
+            if not set(tags).isdisjoint(flight.keep.tags):
+                del self._flights[key]
+        return await self._entries.invalidate(tags)
+
+    async def clear(self) -> bool:
+        """The same for everything."""
+        self._flights.clear()
+        return await self._entries.invalidate(None)
+
+    async def delete(self, key: str) -> bool:
+        """What is kept now. Whoever is computing it may keep it again: what must not come back has a tag."""
+        return await self._entries.delete(key)
+
+    async def delete_pattern(self, pattern: str) -> int:
+        """The same for all keys that match, and how many they were; or `CacheAway`.
+
+        The pattern is taken as it is: `*`, `?`, `[a-z]`, `[^a]`, and a backslash before what stands for itself.
+        """
+        return await self._entries.delete_pattern(pattern)
+
+    async def close(self) -> None:
+        """Give up what is being computed."""
+        for task in tuple(self._tasks):
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        await self._entries.close()
+
+    def _flight(self, key: str, compute: Compute, keep: Keep, look: Look | None) -> Flight:
+        """The one under way, or a new one."""
+        flight = self._flights.get(key)
+        if flight is None or not flight.may_serve(look):
+            flight = self._flights[key] = Flight(keep, look)
+            flight.task = asyncio.get_running_loop().create_task(self._fly(key, compute, flight))
+            self._tasks.add(flight.task)
+            flight.task.add_done_callback(partial(self._landed, key, flight))
+        elif look is not None and look.leads:
+            flight.take_lead(look)
+        return flight
+
+    async def _fly(self, key: str, compute: Compute, flight: Flight) -> None:
+        """Compute, hand it out, keep it: in this order, so that nobody waits for what it takes to keep it."""
+        try:
+            await self._wait_for_others(key, flight)
+            if flight.value.done():
+                return
+            value = await compute()
+        except asyncio.CancelledError:
+            flight.value.set_exception(ComputingCancelled())
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is for those who wait
+            flight.value.set_exception(error)
+            if flight.look is not None and flight.look.leads:
+                with suppress(CacheAway):
+                    await self._entries.release(key, flight.look)
+            return
+        flight.value.set_result(value)
+        if flight.look is not None:
+            with suppress(CacheAway):
+                await self._entries.store(key, value, flight.keep, flight.look)
+
+    async def _wait_for_others(self, key: str, flight: Flight) -> None:
+        """Another process computes it. If that takes too long, or comes to nothing, it is computed here."""
+        loop = asyncio.get_running_loop()
+        until, pause = loop.time() + self._wait_seconds, SHORTEST_PAUSE_SECONDS
+        while flight.look is not None and not flight.look.leads and loop.time() < until:
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+            try:
+                look = await self._entries.look(key, flight.keep)
+            except CacheAway:
+                flight.look = None
+                return
+            if look.value is not None:
+                flight.value.set_result(look.value)
+                return
+            if not flight.look.leads:
+                flight.look = look
+
+    def _landed(self, key: str, flight: Flight, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if self._flights.get(key) is flight:
+            del self._flights[key]
+        if not flight.value.done():
+            flight.value.set_exception(ComputingCancelled())  # before it began
+        error = flight.value.exception()  # whoever waited has it
+        if error is not None and flight.look is not None and flight.look.value is not None:
+            log.warning("cache.not-renewed", fault=type(error).__name__)
+
+
+class Typed(Generic[T]):
+    """A cache of values of one type, kept as JSON. Whoever gets one has it for themselves."""
+
+    def __init__(self, cache: Cache, kind: type[T]) -> None:
+        self._cache = cache
+        self._encode = msgspec.json.Encoder().encode
+        self._decode = msgspec.json.Decoder(kind).decode
+
+    async def get(
+        self,
+        key: str,
+        compute: Callable[[], Awaitable[T]],
+        *,
+        tags: Collection[str] = (),
+        ttl_ms: int,
+        stale_ms: int = 0,
+    ) -> T:
+        async def computed() -> bytes:
+            return self._encode(await compute())
+
+        return self._decode(await self._cache.get(key, computed, tags=tags, ttl_ms=ttl_ms, stale_ms=stale_ms))
+
+    async def put(self, key: str, value: T, *, tags: Collection[str] = (), ttl_ms: int, stale_ms: int = 0) -> None:
+        await self._cache.put(key, self._encode(value), tags=tags, ttl_ms=ttl_ms, stale_ms=stale_ms)
+
+
+def _keep(tags: Collection[str], ttl_ms: int, stale_ms: int) -> Keep:
+    if ttl_ms < 1 or stale_ms < 0:
+        raise ValueError("An entry is fresh for 1 ms at least, and stale for no less than 0.")
+    return Keep(tuple(sorted(set(tags))) if len(tags) > 1 else tuple(tags), ttl_ms, stale_ms)

@@ -1,0 +1,128 @@
+"""What is stored under a key, and what a retry gets for it.
+
+Another payload under the same key is refused; an expired answer is as if it had never been.
+Only what was completed is replayed.
+"""
+
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+import msgspec
+
+from dawr.reliability.fingerprint import fingerprint
+
+ANONYMOUS = "anonymous"
+"""The principal of somebody who did not say who they are: a value, never NULL."""
+
+DAY_MS = 24 * 60 * 60 * 1000
+LEASE_MS = 30_000
+
+
+class KeyConflict(Exception):
+    """What came under this idempotency key cannot be answered.
+
+    KeyConflict
+    ├── KeyReused    never: the key is another request's
+    ├── InProgress   not yet: the first attempt is still under way
+    └── ClaimLost    not by us: somebody else has taken over
+    """
+
+    code: ClassVar[str] = "idempotency-conflict"
+
+    def __init__(self) -> None:
+        super().__init__(self.__doc__)
+
+
+class KeyReused(KeyConflict):
+    """This idempotency key was used for another request."""
+
+    code = "idempotency-key-reused"
+
+
+class InProgress(KeyConflict):
+    """The first request under this idempotency key is not finished yet. Try again in a second."""
+
+    code = "idempotency-in-progress"
+
+
+class ClaimLost(KeyConflict):
+    """Somebody else has taken over what is done under this idempotency key. Try again to get their answer."""
+
+    code = "idempotency-claim-lost"
+
+
+class AnswerKey(NamedTuple):
+    scope: str
+    principal: str
+    key: str
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """What a request with an idempotency key brings along."""
+
+    key: AnswerKey
+    fingerprint: str
+    keep_ms: int
+    """How long the answer is kept."""
+    lease_ms: int = LEASE_MS
+    """How long whoever does the work is believed to live without saying so."""
+
+    @classmethod
+    def of(
+        cls,
+        payload: Any,  # noqa: ANN401 - anything JSON can say
+        *,
+        scope: str,
+        key: str,
+        principal: str = ANONYMOUS,
+        keep_ms: int = DAY_MS,
+        lease_ms: int = LEASE_MS,
+    ) -> Self:
+        """For a request that says what it wants by this payload."""
+        return cls(AnswerKey(scope, principal, key), fingerprint(payload), keep_ms, lease_ms)
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """The fields are the columns of `idempotency`, in their order."""
+
+    scope: str
+    principal: str
+    key: str
+    fingerprint: str
+    state: Literal["started", "completed", "failed"]
+    lease_until: int | None
+    fence: int
+    status: int
+    body: bytes
+    expires_at: int
+
+    def replay(self, claim: Claim, now: int) -> "Reply | None":
+        """What a retry gets. None: nobody has done it or is doing it, so it may be done."""
+        if self.expires_at <= now:
+            return None
+        if self.fingerprint != claim.fingerprint:
+            raise KeyReused
+        if self.state == "completed":
+            return Reply(self.status, self.body, replayed=True)
+        if self.state == "started" and self.lease_until is not None and now < self.lease_until:
+            raise InProgress
+        return None
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """Status and body as the caller gets them; nobody here looks inside."""
+
+    status: int
+    body: bytes
+    replayed: bool = False
+
+    def kept(self, claim: Claim, now: int) -> Answer:
+        return Answer(
+            *claim.key,
+            fingerprint=claim.fingerprint,
+            state="completed",
+            lease_until=None,
+            fence=0,
+            status=self.status,
+            body=self.body,
+            expires_at=now + claim.keep_ms,
+        )

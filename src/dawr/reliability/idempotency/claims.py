@@ -1,0 +1,296 @@
+"""Work that has its effect elsewhere, done once under a key: claimed, done, answered.
+
+A claim is a lease with a fence. One of many gets it, decided by the row count of one statement.
+While the work runs the lease is renewed; when its holder is gone, or said that it failed, one of
+those who retry takes over under a higher fence. Whoever lost a claim changes nothing any more.
+"""
+
+import asyncio
+import functools
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
+from hashlib import sha256
+from typing import Any, ParamSpec
+
+import structlog
+
+from dawr.reliability.idempotency.answers import Answer, Claim, ClaimLost, InProgress, KeyReused, Reply
+from dawr.reliability.records import OpenTransaction, Records
+
+P = ParamSpec("P")
+Work = Callable[[], Awaitable[Reply]]
+Fence = int
+
+log = structlog.get_logger("dawr.reliability")
+
+PATIENCE_MS = 2000
+FIRST_PAUSE_SECONDS = 0.01
+LONGEST_PAUSE_SECONDS = 0.2
+BEATS_PER_LEASE = 3
+PURGED_AT_ONCE = 500
+MOST_STEPS = 100
+
+
+def _nobody_counts(_: str) -> None:
+    pass
+
+
+class Idempotency:
+    """Does what is claimed once. `clock` gives milliseconds since 1970.
+
+    `count` is told what happened: run, take_over, replay, conflict, in_progress, failed, lost.
+    """
+
+    def __init__(
+        self,
+        records: Records,
+        clock: Callable[[], int],
+        *,
+        patience_ms: int = PATIENCE_MS,
+        count: Callable[[str], None] = _nobody_counts,
+    ) -> None:
+        self.records = records
+        self._clock = clock
+        self._patience_seconds = patience_ms / 1000
+        self._count = count
+
+    async def check(self, claim: Claim) -> Reply | None:
+        """The answer that a retry would get now. None: there is none yet, and nobody is at work on it."""
+        try:
+            return self._judge(claim, await self._find(self.records, claim))
+        except InProgress:
+            self._count("in_progress")
+            raise
+
+    async def run(self, claim: Claim, work: Work) -> Reply:
+        """The work's reply, or that of whoever did it before."""
+        async with self.claimed(claim) as attempt:
+            return attempt.reply or await attempt.complete(await work())
+
+    def once(
+        self, claim_of: Callable[P, Claim | None]
+    ) -> Callable[[Callable[P, Awaitable[Reply]]], Callable[P, Coroutine[Any, Any, Reply]]]:
+        """The same as a decorator. A call that has no claim is just made."""
+
+        def decorate(work: Callable[P, Awaitable[Reply]]) -> Callable[P, Coroutine[Any, Any, Reply]]:
+            @functools.wraps(work)
+            async def under_claim(*args: P.args, **kwargs: P.kwargs) -> Reply:
+                claim = claim_of(*args, **kwargs)
+                if claim is None:
+                    return await work(*args, **kwargs)
+                return await self.run(claim, lambda: work(*args, **kwargs))
+
+            return under_claim
+
+        return decorate
+
+    @asynccontextmanager
+    async def claimed(self, claim: Claim) -> AsyncIterator["Attempt"]:
+        """Either the reply is there already, or the work is to be done here and completed.
+
+        Work that raises has failed, and may be done again at once. Work that is cancelled has not said
+        how far it came: its claim stays, and nobody does it again before the lease has run out.
+        """
+        found = await self._obtain(claim)
+        attempt = Attempt(self, claim, found, self._clock)
+        if isinstance(found, Reply):
+            yield attempt
+            return
+        try:
+            async with attempt.kept_alive():
+                yield attempt
+                attempt.must_be_completed()
+        except ClaimLost:
+            self._count("lost")
+            log.warning("idempotency.claim_lost", **_named(claim))
+            raise
+        except Exception:
+            self._count("failed")
+            await attempt.fail()
+            raise
+
+    async def run_in(self, transaction: OpenTransaction, claim: Claim, work: Work) -> Reply:
+        """For an effect in the same database: claim, effect and answer are one commit of the caller's.
+
+        Whoever comes meanwhile waits for that commit. If the work raises, roll back: nothing was claimed.
+        """
+        transaction.must_be_open()
+        found = await self._obtain_in(transaction, claim)
+        if isinstance(found, Reply):
+            return found
+        return await Attempt(self, claim, found, self._clock).complete_in(transaction, await work())
+
+    async def purge(self, *, at_once: int = PURGED_AT_ONCE, most_steps: int = MOST_STEPS) -> int:
+        """Delete what has expired, in steps of so many rows, and say how many they were."""
+        purged = 0
+        for _ in range(most_steps):
+            deleted = await self.records.change_rows("purge_answers", self._clock(), at_once)
+            purged += deleted
+            if deleted < at_once:
+                break
+        return purged
+
+    async def _obtain(self, claim: Claim) -> Reply | Fence:
+        """An answer or the claim. Whoever is at work on it is waited for, but not for long."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._patience_seconds
+        pause = FIRST_PAUSE_SECONDS
+        while True:
+            left = deadline - loop.time()
+            try:
+                return await self._try(self.records, claim)
+            except InProgress:
+                if left <= 0:
+                    self._count("in_progress")
+                    raise
+            await asyncio.sleep(min(pause, left))
+            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+
+    async def _obtain_in(self, transaction: OpenTransaction, claim: Claim) -> Reply | Fence:
+        """Whoever loses a race here has waited for the winner's commit: a second look finds the answer."""
+        with suppress(InProgress):
+            return await self._try(transaction, claim)
+        try:
+            return await self._try(transaction, claim)
+        except InProgress:
+            self._count("in_progress")
+            raise
+
+    async def _try(self, records: Records, claim: Claim) -> Reply | Fence:
+        """`InProgress`: somebody is at work on it, or was quicker."""
+        seen = await self._find(records, claim)
+        reply = self._judge(claim, seen)
+        if reply is not None:
+            return reply
+        now = self._clock()
+        # Higher than every fence before, those of rows that were purged too.
+        fence = now if seen is None else max(now, seen.fence + 1)
+        lease_until = now + claim.lease_ms
+        lease = (claim.fingerprint, lease_until, fence, max(lease_until, now + claim.keep_ms))
+        if seen is None:
+            claimed = await records.change_rows("claim_answer", *claim.key, *lease)
+        else:
+            claimed = await records.change_rows("take_over_answer", *claim.key, *lease, seen.fence, now)
+        if not claimed:
+            log.info("idempotency.race_lost", **_named(claim))
+            raise InProgress
+        self._count("run")
+        if seen is not None and seen.expires_at > now:
+            self._count("take_over")
+        return fence
+
+    async def _find(self, records: Records, claim: Claim) -> Answer | None:
+        rows = await records.select_rows("find_answer", *claim.key)
+        return Answer(*rows[0]) if rows else None
+
+    def _judge(self, claim: Claim, seen: Answer | None) -> Reply | None:
+        if seen is None:
+            return None
+        try:
+            reply = seen.replay(claim, self._clock())
+        except KeyReused:
+            self._count("conflict")
+            raise
+        if reply is not None:
+            self._count("replay")
+        return reply
+
+
+class Attempt:
+    """One try at a claim."""
+
+    def __init__(self, idempotency: Idempotency, claim: Claim, found: Reply | Fence, clock: Callable[[], int]) -> None:
+        self.reply: Reply | None = found if isinstance(found, Reply) else None
+        """There from the start when the work was done before; else once it is completed here."""
+        self.fence: Fence = 0 if isinstance(found, Reply) else found
+        """Grows with every take-over: a system that remembers the highest can refuse whoever comes late."""
+        self._records = idempotency.records
+        self._claim = claim
+        self._clock = clock
+        self._beating: asyncio.Task[None] | None = None
+        self._may_have_failed = True
+
+    async def complete(self, reply: Reply) -> Reply:
+        """Store the reply: from now on it is replayed."""
+        # If the store fails now, the effect is there all the same: nobody may repeat it before the lease is over.
+        self._may_have_failed = False
+        return await self._complete(self._records, reply)
+
+    async def complete_in(self, transaction: OpenTransaction, reply: Reply) -> Reply:
+        """The same within the caller's transaction, where an effect of the work is, too. On `ClaimLost`, roll back."""
+        transaction.must_be_open()
+        return await self._complete(transaction, reply)
+
+    async def _complete(self, records: Records, reply: Reply) -> Reply:
+        self._stop_beating()
+        expires_at = self._clock() + self._claim.keep_ms
+        completed = await records.change_rows(
+            "complete_claim", *self._claim.key, self.fence, reply.status, reply.body, expires_at
+        )
+        if not completed:
+            raise ClaimLost
+        self.reply = reply
+        return reply
+
+    async def fail(self) -> None:
+        """Let somebody else try at once, unless it is completed. A store that is away must not hide why it failed."""
+        self._stop_beating()
+        if self._may_have_failed:
+            try:
+                await self._records.change_rows("fail_claim", *self._claim.key, self.fence)
+            except Exception:
+                log.exception("idempotency.not_stored", **_named(self._claim))
+
+    def must_be_completed(self) -> None:
+        if self.reply is None:
+            raise RuntimeError("work under a claim ended without a reply: complete it, or raise")
+
+    @asynccontextmanager
+    async def kept_alive(self) -> AsyncIterator[None]:
+        """Renew the lease while the work runs; once it is lost the work is cancelled, for another may be at it."""
+        limit = asyncio.timeout(None)
+        try:
+            async with limit:
+                self._beating = asyncio.create_task(self._beat(limit))
+                try:
+                    yield
+                finally:
+                    self._stop_beating()
+                    await asyncio.wait([self._beating])
+        except TimeoutError:
+            if limit.expired():
+                raise ClaimLost from None
+            raise
+
+    async def _beat(self, limit: asyncio.Timeout) -> None:
+        loop = asyncio.get_running_loop()
+        seconds = self._claim.lease_ms / 1000
+        held_until = loop.time() + seconds
+        while True:
+            await asyncio.sleep(seconds / BEATS_PER_LEASE)
+            asked_at = loop.time()
+            renewed = await self._renewed(held_until)
+            if renewed:
+                held_until = asked_at + seconds
+            elif renewed is not None or loop.time() >= held_until:
+                limit.reschedule(loop.time())
+                return
+
+    async def _renewed(self, by: float) -> bool | None:
+        """None: the store did not say."""
+        try:
+            async with asyncio.timeout_at(by):
+                lease_until = self._clock() + self._claim.lease_ms
+                return await self._records.change_rows("renew_claim", *self._claim.key, self.fence, lease_until) > 0
+        except Exception:
+            log.exception("idempotency.not_renewed", **_named(self._claim))
+            return None
+
+    def _stop_beating(self) -> None:
+        if self._beating is not None:
+            self._beating.cancel()
+
+
+def _named(claim: Claim) -> dict[str, str]:
+    """For a log line: a key may be a secret, so it is told by its hash."""
+    return {"scope": claim.key.scope, "key_hash": sha256(claim.key.key.encode()).hexdigest()[:16]}

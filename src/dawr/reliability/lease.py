@@ -1,0 +1,199 @@
+"""Of many processes that could do a work, one does it: a lease, and its fence.
+
+A lease is had for a time, and renewed while its holder lives. Every taking has a higher fence
+than the one before. What is written under a lease names its fence, and is refused in its own
+transaction once somebody else took over: a holder that was frozen, slow or cut off changes nothing.
+
+Time is the database's where several hosts share it. What was seen is changed only if it is
+still as it was seen, so no clock and no pause between the two can give one lease to two holders.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+import structlog
+
+from dawr.reliability.records import OpenTransaction, Records
+
+T = TypeVar("T")
+
+log = structlog.get_logger("dawr.reliability")
+
+LEASE_MS = 8_000
+LOOKS_PER_LEASE = 4
+"""How often a lease is renewed within its time, and looked at by those who wait for it."""
+RELEASE_SECONDS = 0.5
+
+
+class Fence(msgspec.Struct, frozen=True):
+    """The right to write under a lease, until somebody takes it again."""
+
+    lease: str
+    number: int
+
+
+Work = Callable[[Fence], Coroutine[Any, Any, None]]
+
+
+class LeaseLost(Exception):
+    """Somebody else has taken over the work that this belongs to."""
+
+
+class Seen(NamedTuple):
+    """A lease as it was, and when by the clock that counts."""
+
+    holder: str
+    fence: int
+    until_at: int
+    now: int
+
+
+class Leases:
+    """All leases of one database. `clock` gives milliseconds; it counts only where the database has none to share."""
+
+    def __init__(self, records: Records, clock: Callable[[], int]) -> None:
+        self._records = records
+        self._clock = clock
+
+    async def take(self, name: str, holder: str, *, lease_ms: int = LEASE_MS) -> Fence | None:
+        """One of all who ask gets it. Whoever comes back under the name it is held by gets it at once, anew."""
+        seen = await self._see(name)
+        if seen.until_at > seen.now and seen.holder != holder:
+            return None
+        until_at = seen.now + lease_ms
+        taken = await self._records.change_rows("take_lease", name, holder, until_at, seen.fence, seen.until_at)
+        return Fence(name, seen.fence + 1) if taken else None
+
+    async def renew(self, fence: Fence, *, lease_ms: int = LEASE_MS) -> bool:
+        """False: somebody took it."""
+        seen = await self._see(fence.lease)
+        if seen.fence != fence.number:
+            return False
+        return await self._records.change_rows("renew_lease", *_key(fence), seen.now + lease_ms) == 1
+
+    async def release(self, fence: Fence) -> None:
+        """Let the next one have it now. Nothing happens if somebody has it already."""
+        await self._records.change_rows("release_lease", *_key(fence))
+
+    async def _see(self, name: str) -> Seen:
+        rows = await self._records.select_rows("find_lease", name)
+        if not rows:
+            await self._records.change_rows("add_lease", name)
+            rows = await self._records.select_rows("find_lease", name)
+        holder, fence, until_at, now = rows[0]
+        return Seen(holder, fence, until_at, self._clock() if now is None else now)
+
+
+class Lease:
+    """One process's part in a work that one of many does. `holder` says who that is, and is nobody else's."""
+
+    def __init__(
+        self,
+        leases: Leases,
+        name: str,
+        *,
+        holder: str,
+        lease_ms: int = LEASE_MS,
+        count: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self.name = name
+        self.fence: Fence | None = None
+        """What is held now."""
+        self._leases = leases
+        self._holder = holder
+        self._lease_ms = lease_ms
+        self._seconds = lease_ms / 1000
+        self._count = count
+        self._is_reachable = True
+
+    async def run(self, work: Work) -> None:
+        """Do the work whenever the lease is ours, and cancel it when it no longer is, until it ends by itself.
+
+        Whoever stops gives the lease back, so that the next one need not wait for its end.
+        """
+        while not await self._act(work, *await self._stand_by()):
+            pass
+
+    async def _stand_by(self) -> tuple[Fence, float]:
+        """Wait for the lease; until when it is ours, counted from before it was asked for."""
+        loop = asyncio.get_running_loop()
+        while True:
+            until = loop.time() + self._seconds
+            fence = await self._asked(self._leases.take(self.name, self._holder, lease_ms=self._lease_ms), until)
+            if fence is not None:
+                self._count("taken")
+                log.info("lease.taken", lease=self.name, fence=fence.number)
+                return fence, until
+            await asyncio.sleep(self._seconds / LOOKS_PER_LEASE)
+
+    async def _act(self, work: Work, fence: Fence, until: float) -> bool:
+        """Whether the work ended by itself."""
+        self.fence = fence
+        working, keeping = asyncio.create_task(work(fence)), asyncio.create_task(self._keep(fence, until))
+        try:
+            await asyncio.wait((working, keeping), return_when=asyncio.FIRST_COMPLETED)
+            if working.done():
+                with suppress(LeaseLost):
+                    working.result()
+                    return True
+            self._count("lost")
+            log.warning("lease.lost", lease=self.name, fence=fence.number)
+            return False
+        finally:
+            self.fence = None
+            await _stop(keeping)
+            await _stop(working)
+            await self._asked(self._leases.release(fence), asyncio.get_running_loop().time() + RELEASE_SECONDS)
+
+    async def _keep(self, fence: Fence, until: float) -> None:
+        """Renew the lease, and return when it is lost: taken by somebody else, or not renewed in time."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(min(self._seconds / LOOKS_PER_LEASE, max(0.0, until - loop.time())))
+            asked_at = loop.time()
+            if asked_at >= until:
+                return
+            renewed = await self._asked(self._leases.renew(fence, lease_ms=self._lease_ms), until)
+            if renewed is False:
+                return
+            if renewed:
+                until = asked_at + self._seconds
+
+    async def _asked(self, question: Awaitable[T], by: float) -> T | None:
+        """None: the database did not say, or not in time. It is asked again."""
+        try:
+            async with asyncio.timeout_at(by):
+                answer = await question
+        except Exception as error:  # noqa: BLE001 - whatever it raises: what was not confirmed is not held
+            if self._is_reachable:
+                log.warning("lease.unreachable", lease=self.name, reason=str(error) or type(error).__name__)
+            self._is_reachable = False
+            return None
+        self._is_reachable = True
+        return answer
+
+
+async def hold(fence: Fence, transaction: OpenTransaction) -> None:
+    """For what the caller writes in its own open transaction: nobody takes the lease over until that has ended.
+
+    Raises `LeaseLost` if somebody did: then roll back.
+    """
+    transaction.must_be_open()
+    rows = await transaction.select_rows("hold_fence", fence.lease)
+    if [number for (number,) in rows] != [fence.number]:
+        raise LeaseLost
+
+
+async def _stop(task: asyncio.Task[None]) -> None:
+    """Told to stop and waited for. What it fails with then is logged: nobody else asks."""
+    task.cancel()
+    await asyncio.wait([task])
+    if not task.cancelled() and (error := task.exception()) is not None and not isinstance(error, LeaseLost):
+        log.warning("work.failed", reason=str(error) or type(error).__name__)
+
+
+def _key(fence: Fence) -> tuple[str, int]:
+    return fence.lease, fence.number

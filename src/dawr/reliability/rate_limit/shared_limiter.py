@@ -1,0 +1,226 @@
+"""A limit that is counted for all processes together, and by each for itself while the shared store is away.
+
+Whatever the store allows is also remembered here. So when it is away this process goes on
+with its share of the quota, and what it had allowed before counts; and when it comes back, this
+process first puts back what the store does not know. It is never open.
+
+A process is in one of three states:
+
+- alone: the store is away, or does not know yet what this process has charged. Its share is judged here.
+- both: it knows, but others may not have put theirs back yet. Whoever is let in must fit here and there.
+- shared: the store judges.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Literal, NoReturn, Self
+
+import structlog
+
+from dawr.reliability.rate_limit.gathering import Charges, Gathering, Marked
+from dawr.reliability.rate_limit.local import LocalLimiter
+from dawr.reliability.rate_limit.owed import Owed
+from dawr.reliability.rate_limit.policy import Policy, Verdict, whole_seconds
+from dawr.reliability.rate_limit.shared_log import US_PER_MS, Aged, Charged, Meeting, SharedLog, Wanted
+from dawr.reliability.shared import Shared, SharedAway
+
+log = structlog.get_logger("dawr.reliability")
+
+LOOKS_EVERY_SECONDS = 1.0
+LOOKS_AGAIN_SECONDS = 0.25
+MOST_LOGS_AT_ONCE = 256
+"""In one call: the store does nothing else meanwhile."""
+MOST_PUT_BACK_AT_ONCE = 1000
+
+State = Literal["alone", "both", "shared"]
+
+
+class SharedLimiter:
+    """`ticks` gives milliseconds that never go back; `processes` how many share a quota when the store is away.
+
+    It has to be `running`: until it has met the store, this process counts alone.
+    """
+
+    def __init__(
+        self,
+        shared: Shared,
+        ticks: Callable[[], int],
+        processes: Callable[[], int],
+        *,
+        most_keys: int = 100_000,
+        shared_log: SharedLog | None = None,
+    ) -> None:
+        self._log = shared_log or SharedLog(shared)
+        self._ticks = ticks
+        self._processes = processes
+        self._own = LocalLimiter(ticks, most_keys=most_keys)
+        self._owed = Owed(ticks, most_keys=most_keys)
+        self._gathering = Gathering(self._send, self._own.take_back, most_at_once=MOST_LOGS_AT_ONCE)
+        self._state: State = "alone"
+        self._life = ""
+        self._known_in = ""
+        self._stirred = asyncio.Event()
+
+    @property
+    def is_local(self) -> bool:
+        """Whether this process judges by its own share now."""
+        return self._state != "shared"
+
+    async def charge(self, policy: Policy, key: str) -> Verdict:
+        if self._state == "alone":
+            return self._judge_alone(policy, key)
+        held = None
+        if self._state == "both":
+            held = self._own.judge(self._share(policy), key)
+            if not held.allowed:
+                return held
+        return await self._gathering.charge(policy, key, held)
+
+    async def give_back(self, verdict: Verdict) -> None:
+        """The store hears of it with the next charges. If it cannot, it counts one too many for a window."""
+        self._own.take_back(verdict)
+        if not isinstance(verdict, Marked):
+            self._owed.take_back(verdict)
+        elif verdict.life == self._life and self._state != "alone":
+            self._gathering.give_back(verdict)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Self]:
+        """Look for the store once, and then again and again beside what is done."""
+        await self.look()
+        looking = asyncio.create_task(self._run())
+        try:
+            yield self
+        finally:
+            looking.cancel()
+            await asyncio.wait([looking])
+
+    async def _run(self) -> NoReturn:
+        while True:
+            self._stirred.clear()
+            await self.look()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOKS_AGAIN_SECONDS if self.is_local else LOOKS_EVERY_SECONDS):
+                    await self._stirred.wait()
+
+    async def look(self) -> None:
+        """See whether the store is there, whether it is the one that was known, and judge by it when that is right."""
+        try:
+            if self._state == "alone":
+                await self._find()
+            else:
+                self._go_on(await self._log.meet(processes=self._processes()))
+        except SharedAway:
+            self._count_alone()
+
+    async def _find(self) -> None:
+        met = await self._log.find(processes=self._processes())
+        if met.life != self._life:
+            self._life = met.life
+            self._owed.owe_all(self._own)
+        while self._owed.keys():
+            if not await self._put_back(met.life):
+                return
+        # Nothing is awaited since the last look at what is owed: from here on the store hears of every charge.
+        self._state = "both"
+        if self._known_in != met.life:
+            # Said once only: should it be lost, all wait as long as they would for the slowest.
+            self._known_in = met.life
+            met = await self._log.meet(processes=self._processes(), put_back_into=met.life)
+        self._go_on(met)
+
+    def _go_on(self, met: Meeting) -> None:
+        if met.life != self._life:
+            self._count_alone()
+        elif met.judges and self._state == "both":
+            self._state = "shared"
+            log.info("limits.shared")
+
+    def _count_alone(self) -> None:
+        if self._state != "alone":
+            self._state = "alone"
+            self._stirred.set()
+            log.warning("limits.local", processes=self._processes())
+
+    async def _put_back(self, life: str) -> bool:
+        """Some of what is owed. What was on its way when the store went away is owed still."""
+        pieces = self._owed.take(most_logs=MOST_LOGS_AT_ONCE, most_times=MOST_PUT_BACK_AT_ONCE)
+        now = self._ticks()
+        # A millisecond younger than measured, and so never too old.
+        aged = [Aged(*kind, key, [max(0, now - at - 1) for at in times]) for kind, key, times in pieces]
+        try:
+            return await self._log.put_back(life, aged)
+        except BaseException:
+            self._owed.owe_again(pieces)
+            raise
+
+    def _share(self, policy: Policy) -> Policy:
+        return policy.shared_by(self._processes())
+
+    def _judge_alone(self, policy: Policy, key: str) -> Verdict:
+        verdict = self._own.judge(self._share(policy), key)
+        if verdict.allowed:
+            self._owed.keep(verdict.policy, key, verdict.at)
+        return verdict
+
+    async def _send(self, charges: Charges, returned: list[Marked]) -> None:
+        life = self._life
+        wanted = [Wanted(policy, key, len(those)) for (policy, key), those in charges.items()]
+        given_back = [(verdict.policy, verdict.key, verdict.at_us) for verdict in returned if verdict.life == life]
+        charged = None
+        with suppress(SharedAway):
+            charged = await self._log.charge(life, wanted, given_back)
+        if charged is None:
+            self._count_alone()
+            self._resolve_alone(charges)
+        else:
+            self._resolve(charges, charged, life)
+
+    def _resolve_alone(self, charges: Charges) -> None:
+        for (policy, key), those in charges.items():
+            for one in those:
+                if one.held is not None:
+                    self._owed.keep(one.held.policy, key, one.held.at)
+                one.resolve(one.held or self._judge_alone(policy, key))
+
+    def _resolve(self, charges: Charges, charged: Charged, life: str) -> None:
+        for ((policy, key), those), counted in zip(charges.items(), charged.counted, strict=True):
+            reset_seconds = whole_seconds(counted.wait_us / US_PER_MS)
+            for place, one in enumerate(those):
+                if place < counted.charged:
+                    verdict = one.held or Verdict(
+                        allowed=True,
+                        remaining=policy.quota - counted.there - place - 1,
+                        reset_seconds=reset_seconds,
+                        policy=policy,
+                        key=key,
+                        at=self._keep(policy, key),
+                    )
+                    one.resolve(self._marked(verdict, life, charged.at_us))
+                else:
+                    if one.held is not None:
+                        self._own.take_back(one.held)
+                    one.resolve(
+                        Verdict(allowed=False, remaining=0, reset_seconds=reset_seconds, policy=policy, key=key)
+                    )
+
+    def _keep(self, policy: Policy, key: str) -> int:
+        now = self._ticks()
+        self._own.keep(policy, key, now)
+        return now
+
+    def _marked(self, verdict: Verdict, life: str, at_us: int) -> Verdict:
+        if life != self._life:  # the life in which it was charged ended before its answer was read
+            self._owed.keep(verdict.policy, verdict.key, verdict.at)
+            return verdict
+        return Marked(
+            allowed=True,
+            remaining=verdict.remaining,
+            reset_seconds=verdict.reset_seconds,
+            policy=verdict.policy,
+            key=verdict.key,
+            at=verdict.at,
+            life=life,
+            at_us=at_us,
+        )

@@ -1,0 +1,139 @@
+"""The logs of all processes, in a Redis or Valkey.
+
+Each life of the store has logs of its own. A life ends when the store is another server than
+before, or was emptied: then it no longer knows what had been charged, and says so.
+"""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import redis.asyncio as redis
+from redis.exceptions import NoScriptError
+
+from dawr.reliability.rate_limit.policy import Policy
+from dawr.reliability.shared import Shared
+
+US_PER_MS = 1000
+US_PER_SECOND = 1_000_000
+SETTLED_AFTER_US = 2_500_000
+"""By then every process has found a store that came back: each tries once a second, and waits half a second."""
+REGISTER_KEPT_MS = 7 * 24 * 60 * 60 * 1000
+DIGEST_BYTES = 16
+HASH_KEY_BYTES = 64
+
+
+class Wanted(NamedTuple):
+    policy: Policy
+    key: str
+    charges: int
+
+
+class Counted(NamedTuple):
+    there: int
+    """Before."""
+    charged: int
+    wait_us: int
+    """Until there is room for one more than there is after."""
+
+
+class Charged(NamedTuple):
+    at_us: int
+    """By the store's clock."""
+    counted: list[Counted]
+
+
+class Meeting(NamedTuple):
+    life: str
+    judges: bool
+    """All processes have put back what they had charged, or have had the time to."""
+
+
+class Aged(NamedTuple):
+    """What a process has charged by itself."""
+
+    name: str
+    window_seconds: int
+    key: str
+    ages_ms: Sequence[int]
+
+
+def script(name: str) -> str:
+    return Path(__file__).with_name(f"{name}.lua").read_text(encoding="utf-8")
+
+
+class SharedLog:
+    """What is asked raises `SharedAway` when the store is. Another life is answered by nothing."""
+
+    def __init__(self, shared: Shared, *, charge: str = "", meet: str = "", put_back: str = "") -> None:
+        self._shared = shared
+        self._charge = charge or script("charge")
+        self._charge_sha = hashlib.sha1(self._charge.encode(), usedforsecurity=False).hexdigest()
+        self._meet = meet or script("meet")
+        self._put_back = put_back or script("put_back")
+        self._register = f"{shared.prefix}limits"
+        self._hash_key = shared.prefix.encode()[:HASH_KEY_BYTES]
+
+    async def find(self, *, processes: int) -> Meeting:
+        """Meet a store that may not be the one that was known."""
+
+        async def asked(client: redis.Redis) -> list[bytes]:
+            info = await client.info("server")
+            await client.script_load(self._charge)
+            return await self._met(client, str(info.get("run_id", "unknown")), "", processes)
+
+        return _meeting(await self._shared.ask(asked))
+
+    async def meet(self, *, processes: int, put_back_into: str = "") -> Meeting:
+        """Which life it is now; or say that everything was put back into this one."""
+        return _meeting(await self._shared.ask(lambda client: self._met(client, "", put_back_into, processes)))
+
+    async def charge(
+        self, life: str, wanted: Sequence[Wanted], given_back: Sequence[tuple[Policy, str, int]]
+    ) -> Charged | None:
+        """What is given back comes first, so that whoever gave it back may have it again."""
+        packed: list[str | int] = []
+        for policy, key, at_us in given_back:
+            packed += (self._name(life, policy.name, policy.window_seconds, key), 0, 0, -at_us)
+        for policy, key, charges in wanted:
+            window_us = policy.window_seconds * US_PER_SECOND
+            packed += (self._name(life, policy.name, policy.window_seconds, key), policy.quota, window_us, charges)
+        # The client takes longer over many arguments than over everything else, so there is one.
+        arguments = (self._register, life, msgspec.msgpack.encode(packed))
+
+        async def asked(client: redis.Redis) -> list[int]:
+            try:
+                return list(await client.evalsha(self._charge_sha, 1, *arguments))
+            except NoScriptError:
+                return []  # a server that does not know the script is not the one that was met
+
+        answer = await self._shared.ask(asked)
+        if not answer:
+            return None
+        first = 1 + 3 * len(given_back)
+        return Charged(answer[0], [Counted(*answer[n : n + 3]) for n in range(first, len(answer), 3)])
+
+    async def put_back(self, life: str, logs: Iterable[Aged]) -> bool:
+        packed: list[str | int | list[int]] = []
+        for log in logs:
+            ages_us = [age * US_PER_MS for age in log.ages_ms]
+            name = self._name(life, log.name, log.window_seconds, log.key)
+            packed += (name, log.window_seconds * US_PER_SECOND, ages_us)
+        arguments = (self._register, life, msgspec.msgpack.encode(packed))
+        return bool(await self._shared.ask(lambda client: client.eval(self._put_back, 1, *arguments)))
+
+    async def _met(self, client: redis.Redis, server: str, put_back_into: str, processes: int) -> list[bytes]:
+        given = [server, put_back_into, str(processes), str(SETTLED_AFTER_US), str(REGISTER_KEPT_MS)]
+        return list(await client.eval(self._meet, 1, self._register, *given))
+
+    def _name(self, life: str, policy: str, window_seconds: int, key: str) -> str:
+        """A key may be long, or a secret: only its hash leaves this process."""
+        digest = hashlib.blake2b(key.encode(), digest_size=DIGEST_BYTES, key=self._hash_key).hexdigest()
+        return f"{self._shared.prefix}limit:{life}:{policy}:{window_seconds}:{digest}"
+
+
+def _meeting(answer: Sequence[bytes]) -> Meeting:
+    life, judges = answer
+    return Meeting(life.decode(), bool(judges))

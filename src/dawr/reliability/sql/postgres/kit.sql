@@ -1,0 +1,13 @@
+-- The kit's tables in a database that nobody else migrates.
+
+-- name: create_kit_migrations
+CREATE TABLE IF NOT EXISTS kit_migrations (
+    number integer PRIMARY KEY,
+    name text NOT NULL
+);
+
+-- name: applied_kit_migrations
+SELECT number FROM kit_migrations;
+
+-- name: add_kit_migration
+INSERT INTO kit_migrations (number, name) VALUES ($1, $2);

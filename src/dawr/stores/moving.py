@@ -1,0 +1,286 @@
+"""An embedded installation moved to PostgreSQL: all of it or nothing, and proved before it counts.
+
+Each database says which tables it has, so that none can be forgotten. Rows are copied in one
+transaction, then read again on both sides: every table has as many rows and the same checksum
+here and there, or the whole copy is taken back. Nothing is held in memory but a few rows.
+"""
+
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+from urllib.parse import urlsplit
+
+import apsw
+import asyncpg
+import msgspec
+
+from dawr.ports import Clock
+from dawr.stores.migrations import pending
+from dawr.stores.postgres import PostgresStore
+from dawr.stores.session import Row, all_statements
+from dawr.stores.sqlite import open_reading
+
+if TYPE_CHECKING:
+    Connection = asyncpg.Connection[asyncpg.Record]
+else:
+    Connection = asyncpg.Connection
+
+CONNECT_SECONDS = 10
+ROWS_AT_ONCE = 2000
+CHECKSUM_BYTES = 16
+SERVER_SETTINGS = {
+    "application_name": "dawr migrate",
+    "lock_timeout": "10s",
+    "statement_timeout": "0",  # a large table takes its time
+    "idle_in_transaction_session_timeout": "0",
+    "tcp_keepalives_idle": "30",  # if this end is gone, the server takes the copy back soon
+    "timezone": "UTC",
+}
+ALWAYS_THERE = "installation"
+"""Its one row is made with the schema."""
+
+
+class MoveFailed(Exception):
+    """It was not moved; the sentence says why and what to do."""
+
+
+class Table(msgspec.Struct, frozen=True):
+    name: str
+    columns: tuple[str, ...]
+    """By name: the two databases may have them in another order."""
+    reading: str
+    """The statement that reads all of it."""
+
+
+class Digest(msgspec.Struct, frozen=True):
+    """How many rows there are, and the sum of their hashes: the order in which they come does not matter."""
+
+    rows: int = 0
+    total: int = 0
+
+    def plus(self, rows: Iterable[Row]) -> Self:
+        count, total = self.rows, self.total
+        for row in rows:
+            total += int.from_bytes(blake2b(canonical(row), digest_size=CHECKSUM_BYTES).digest())
+            count += 1
+        return type(self)(count, total % 256**CHECKSUM_BYTES)
+
+    @property
+    def checksum(self) -> str:
+        return self.total.to_bytes(CHECKSUM_BYTES).hex()
+
+
+class Compared(msgspec.Struct, frozen=True):
+    """One table on both sides."""
+
+    table: str
+    here: Digest
+    there: Digest
+
+    @property
+    def is_equal(self) -> bool:
+        return self.here == self.there
+
+
+class Copy(msgspec.Struct, frozen=True):
+    """What came of it."""
+
+    tables: tuple[Compared, ...]
+    was_there: bool
+    """An earlier run had stored it, and did not come to say so."""
+    begins_epochs: bool
+    """The source is a restored backup that nobody has opened yet: its streams must not resume."""
+
+    @property
+    def is_proved(self) -> bool:
+        return all(table.is_equal for table in self.tables)
+
+
+async def copy_to_postgres(database: Path, url: str, *, clock: Clock) -> Copy:
+    """Copy the file, which nobody may write to meanwhile, into an empty database. What is not proved is not stored."""
+    with _source(database) as source:
+        here = _tables(source.execute(all_statements("sqlite")["tables_to_move"]))
+        async with _connected(url) as target:
+            await _refuse_what_is_used(target, here)
+            await _migrate(url, clock)
+            digests = {table.name: Digest().plus(source.execute(table.reading)) for table in here}
+            try:
+                return await _copied(source, target, here, digests)
+            except _Different as different:
+                return different.copy
+
+
+def canonical(row: Row) -> bytes:
+    """The same bytes for the same values, whichever driver they come from; other bytes for all others."""
+    return msgspec.msgpack.encode(tuple(row))
+
+
+def without_secrets(url: str) -> str:
+    """An address to print: whose, where and which, and nothing else of it."""
+    parts = urlsplit(url)
+    user, at, place = parts.netloc.rpartition("@")
+    return f"{parts.scheme}://{user.partition(':')[0]}{at}{place}{parts.path}"
+
+
+class _Different(Exception):
+    """The two sides are not the same; raised so that the transaction is taken back."""
+
+    def __init__(self, copy: Copy) -> None:
+        self.copy = copy
+
+
+# Here
+
+
+@contextmanager
+def _source(database: Path) -> Iterator[apsw.Connection]:
+    """The file as it is now, to be read only. Its schema must be the one that is known."""
+    sql = all_statements("sqlite")
+    try:
+        source = open_reading(database)
+        try:
+            source.execute("BEGIN")
+            if behind := pending("sqlite", source.execute(sql["applied_migrations"]).fetchall()):
+                titles = ", ".join(migration.title for migration in behind)
+                raise MoveFailed(f"The schema of {database} is behind: run `dawr migrate` first to apply {titles}.")
+            yield source
+        finally:
+            source.close()
+    except (apsw.Error, UnicodeDecodeError) as error:
+        raise MoveFailed(f"{database} cannot be read: {error}. Nothing was moved; `dawr check` says more.") from error
+
+
+def _tables(rows: Iterable[Row]) -> list[Table]:
+    return [Table(name, tuple(msgspec.json.decode(columns)), reading) for name, columns, reading in rows]
+
+
+# There
+
+
+@asynccontextmanager
+async def _connected(url: str) -> AsyncIterator[Connection]:
+    try:
+        target: Connection = await asyncpg.connect(url, timeout=CONNECT_SECONDS, server_settings=SERVER_SETTINGS)
+    except ValueError:  # its words may repeat a part of the password
+        raise MoveFailed(
+            "The address after --to cannot be used: write it as postgresql://user@host/name, "
+            "with special characters percent-encoded."
+        ) from None
+    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        raise MoveFailed(f"PostgreSQL cannot be reached: {str(error) or type(error).__name__}.") from error
+    try:
+        yield target
+    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
+        raise MoveFailed(
+            f"PostgreSQL did not take the copy: {str(error) or type(error).__name__}. "
+            "Run the same command again: it finds out whether anything was stored."
+        ) from error
+    finally:
+        await target.close(timeout=CONNECT_SECONDS)
+
+
+async def _refuse_what_is_used(target: Connection, here: Iterable[Table]) -> None:
+    """Before anything is made there: neither a server's database nor another program's."""
+    sql = all_statements("postgres")
+    if servers := await target.fetchval(sql["servers_here"]):
+        raise MoveFailed(
+            f"A Dawr is connected to that database ({servers} connections): stop it first, and start it after the move."
+        )
+    there = {table.name for table in _tables(await target.fetch(sql["tables_to_move"]))}
+    if foreign := sorted(there - {table.name for table in here}):
+        raise MoveFailed(
+            f"That database has tables that are not Dawr's ({', '.join(foreign)}): make a database for Dawr alone."
+        )
+
+
+async def _migrate(url: str, clock: Clock) -> None:
+    store = await PostgresStore.open(url, clock=clock)
+    try:
+        await store.migrate()
+    finally:
+        await store.close()
+
+
+async def _copied(
+    source: apsw.Connection, target: Connection, here: list[Table], digests: Mapping[str, Digest]
+) -> Copy:
+    """In one transaction: empty before, complete and proved after, or as it was."""
+    sql = all_statements("postgres")
+    begins_epochs = source.execute(all_statements("sqlite")["is_copy"]).fetchall() == [(1,)]
+    async with target.transaction():
+        await target.execute(sql["lock_tables"])
+        there = _tables(await target.fetch(sql["tables_to_move"]))
+        _must_be_alike(here, there)
+        used = [table.name for table in there if table.name != ALWAYS_THERE and await _has_rows(target, table)]
+        if used:
+            return await _found_there(target, there, digests, used, begins_epochs=begins_epochs)
+        await target.execute(sql["forget_installation"])
+        for table in here:
+            await _send(source, target, table)
+        copy = Copy(await _compared(target, there, digests), was_there=False, begins_epochs=begins_epochs)
+        if not copy.is_proved:
+            raise _Different(copy)
+        if not begins_epochs:
+            await target.execute(sql["settle"])
+    return copy
+
+
+def _must_be_alike(here: Iterable[Table], there: Iterable[Table]) -> None:
+    ours, theirs = ({table.name: table.columns for table in side} for side in (here, there))
+    for name in sorted(ours.keys() | theirs.keys()):
+        if ours.get(name) != theirs.get(name):
+            raise MoveFailed(f"Table {name} is not the same on both sides: were the tables changed by hand?")
+
+
+async def _has_rows(target: Connection, table: Table) -> bool:
+    return await target.fetchrow(table.reading) is not None
+
+
+async def _found_there(
+    target: Connection, there: Iterable[Table], digests: Mapping[str, Digest], used: list[str], *, begins_epochs: bool
+) -> Copy:
+    """An earlier run may have been cut off when all was stored: then it is the same, to the last row."""
+    copy = Copy(await _compared(target, there, digests), was_there=True, begins_epochs=begins_epochs)
+    if not copy.is_proved:
+        raise MoveFailed(
+            f"That database is not empty ({', '.join(used)}), and is not a copy of this one as it is now. "
+            "Nothing was moved. Make an empty database and name that one."
+        )
+    return copy
+
+
+async def _send(source: apsw.Connection, target: Connection, table: Table) -> None:
+    try:
+        await target.copy_records_to_table(
+            table.name, records=(row for row in source.execute(table.reading)), columns=list(table.columns)
+        )
+    except (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError, OverflowError, UnicodeEncodeError) as error:
+        raise MoveFailed(
+            f"Table {table.name} holds what PostgreSQL does not take{_with_nul(source, table)}: {error}. "
+            "Nothing was moved. Dawr does not write such rows: were they written by hand?"
+        ) from error
+
+
+def _with_nul(source: apsw.Connection, table: Table) -> str:
+    """Which columns have the one character that PostgreSQL has no place for."""
+    found = {
+        column
+        for row in source.execute(table.reading)
+        for column, value in zip(table.columns, row, strict=True)
+        if isinstance(value, str) and "\0" in value
+    }
+    return f" (a NUL character in {', '.join(sorted(found))})" if found else ""
+
+
+async def _compared(target: Connection, there: Iterable[Table], digests: Mapping[str, Digest]) -> tuple[Compared, ...]:
+    return tuple([Compared(table.name, digests[table.name], await _digest(target, table)) for table in there])
+
+
+async def _digest(target: Connection, table: Table) -> Digest:
+    digest = Digest()
+    cursor = await target.cursor(table.reading)
+    while rows := await cursor.fetch(ROWS_AT_ONCE):
+        digest = digest.plus(rows)
+    return digest

@@ -1,0 +1,40 @@
+-- What a move from one database to the other asks of both.
+
+-- name: tables_to_move
+-- Every table, its columns by name, and the statement that reads it: the database lists them and quotes their names.
+-- Migrations are the schema's own, and leases are of processes that have ended; `home` is where a database lives.
+SELECT
+    t.relname::text,
+    json_agg(c.attname ORDER BY c.attname::text COLLATE "C")::text,
+    format('SELECT %s FROM %I', string_agg(format('%I', c.attname), ', ' ORDER BY c.attname::text COLLATE "C"), t.relname)
+FROM pg_class AS t
+JOIN pg_attribute AS c ON c.attrelid = t.oid AND c.attnum > 0 AND NOT c.attisdropped
+WHERE t.relnamespace = current_schema()::regnamespace AND t.relkind IN ('r', 'p') AND NOT t.relispartition
+    AND t.relname NOT IN ('migrations', 'leases') AND (t.relname, c.attname) <> ('installation', 'home')
+GROUP BY t.relname
+ORDER BY t.relname::text COLLATE "C";
+
+-- name: lock_tables
+-- Until the transaction ends nobody writes to any table. Who wants to migrate meanwhile, as every server does that
+-- starts, waits.
+DO $$
+DECLARE
+    name text;
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtext('dawr migrations'));
+    FOR name IN
+        SELECT relname FROM pg_class
+        WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
+        ORDER BY relname
+    LOOP
+        EXECUTE format('LOCK TABLE %I IN EXCLUSIVE MODE', name);
+    END LOOP;
+END $$;
+
+-- name: servers_here
+-- How many connections servers and tools have to this database.
+SELECT count(*) FROM pg_stat_activity
+WHERE datname = current_database() AND application_name = 'dawr' AND pid <> pg_backend_pid();
+
+-- name: forget_installation
+DELETE FROM installation;

@@ -1,0 +1,25 @@
+-- What a move from one database to the other asks of both.
+
+-- name: tables_to_move
+-- Every table, its columns by name, and the statement that reads it: the database lists them and quotes their names.
+-- Migrations are the schema's own, and leases are of processes that have ended.
+SELECT
+    t.name,
+    json_group_array(c.name ORDER BY c.name),
+    format('SELECT %s FROM "%w"', group_concat(format('"%w"', c.name), ', ' ORDER BY c.name), t.name)
+FROM sqlite_schema AS t
+JOIN pragma_table_info(t.name) AS c
+WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite\_%' ESCAPE '\' AND t.name NOT IN ('migrations', 'leases')
+GROUP BY t.name
+ORDER BY t.name;
+
+-- name: lock_tables
+-- The directory's lock keeps everybody else out already.
+SELECT 1;
+
+-- name: servers_here
+-- The directory's lock is theirs.
+SELECT 0;
+
+-- name: forget_installation
+DELETE FROM installation;

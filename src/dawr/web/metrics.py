@@ -1,0 +1,72 @@
+"""`/metrics`: on this address for whoever has its token, on a port of its own for whoever reaches it."""
+
+from hmac import compare_digest
+from socket import socket
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from dawr.instruments import Instruments
+from dawr.metrics.text import CONTENT_TYPE
+from dawr.web.auth import CHALLENGE
+from dawr.web.call import Call, Header, Request, Response
+from dawr.web.caller import ANYBODY
+from dawr.web.edge import Edge
+from dawr.web.endpoint import Endpoint
+from dawr.web.problems import BadRequest
+from dawr.web.routes import Route
+
+TEXT: Header = (b"content-type", CONTENT_TYPE)
+ANY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with, not bound to
+
+
+class MetricsEndpoint(Endpoint):
+    """No account and no API token opens it: what it shows is of all venues."""
+
+    def __init__(self, edge: Edge, instruments: Instruments, *, token: str | None) -> None:
+        super().__init__(METRICS, edge)
+        self._instruments = instruments
+        self._bearer = None if token is None else f"Bearer {token}".encode()
+
+    async def answer(self, request: Request) -> Response:
+        if self._bearer is not None:
+            await self._must_bear_token(request, self._bearer)
+        return Response(200, await self._instruments.scrape(), (), TEXT)
+
+    async def _must_bear_token(self, request: Request, bearer: bytes) -> None:
+        """A wrong one is charged to the address, like all credentials that are no good."""
+        if compare_digest(request.headers.get(b"authorization", b""), bearer):
+            return
+        verdict = await self._edge.limits.charge("look", ANYBODY, request)
+        if verdict is not None and not verdict.allowed:
+            raise self._edge.limits.refusal(verdict)
+        raise BadRequest(401, "credentials-invalid", "This is not the token that opens the metrics.", CHALLENGE)
+
+
+class ByPort:
+    """What comes in at the other listener goes to the other app."""
+
+    def __init__(self, app: ASGIApp, listener: socket, other: ASGIApp) -> None:
+        self._app = app
+        self._other = other
+        self._host, self._port = listener.getsockname()[:2]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        host, port = scope["server"]
+        is_other = port == self._port and (host == self._host or self._host in ANY_ADDRESS)
+        await (self._other if is_other else self._app)(scope, receive, send)
+
+
+async def _unused(_: Edge, __: Call[None]) -> Response:
+    raise NotImplementedError
+
+
+METRICS = Route(
+    method="GET",
+    path="/metrics",
+    name="metrics",
+    summary="Numbers for Prometheus",
+    tag="health",
+    handler=_unused,
+    limit=None,
+)
+"""Not in the table: it is no part of the API, and has a token of its own."""

@@ -1,0 +1,296 @@
+"""What is in the log: a line for everything that happened, at the level and in the form that were asked for."""
+
+import asyncio
+import json
+import re
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+
+from dawr import bootstrap, logs
+from dawr.bootstrap import Dawr
+from dawr.domain.venue import Venue, VenueId
+from dawr.instruments import Instruments
+from dawr.operations.admin import ChangeQueue
+from dawr.settings import Settings
+from dawr.web.access_log import AccessLog, NoAccessLog, NoLog
+from dawr.web.app import App
+from dawr.web.call import Call, Response
+from dawr.web.edge import Edge
+from dawr.web.routes import Route
+from tests.builders import a_queue
+from tests.running import Client, DawrServer, zone_where_it_is_noon
+from tests.serving import quiet
+
+AT_NOON = 1_790_000_000_123_456_789
+ID = "a-request"
+
+
+def lines_of(server: DawrServer) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in server.log.read_text().splitlines() if line.startswith("{")]
+
+
+def test_whatever_happens_in_a_queue_is_a_line_with_the_id_of_the_request_that_caused_it(tmp_path: Path) -> None:
+    with (
+        DawrServer(tmp_path, "demo", "--data", tmp_path / "data", "--password", "a long walk") as demo,
+        Client(demo.url) as client,
+    ):
+        staff = client.post("/v1/login", {"username": "demo", "password": "a long walk"}).json["session"]
+        client.post("/api/v1/queue/enter", {"clinic": "lab", "user": "Amna"}, x_correlation_id="joining")
+        client.post("/v1/queues/clinic:lab/call-next", {}, bearer=staff, x_correlation_id="calling")
+        client.post("/api/v1/queue/done", {"clinic": "lab", "user": "Amna"}, x_correlation_id="ending")
+        client.post("/v1/queues/clinic:xray/pause", {}, bearer=staff, x_correlation_id="pausing")
+        for _ in range(2):
+            client.post("/api/v1/queue/enter", {"clinic": "lab", "user": "B"}, key="k", x_correlation_id="again")
+
+    lines = [line for line in lines_of(demo) if line.get("venue") == "clinic"]
+    told = [{name: value for name, value in line.items() if name not in {"at", "version"}} for line in lines]
+    ticket = {"level": "info", "venue": "clinic", "queue": "lab", "number": 1, "label": "A001"}
+    assert told[:4] == [
+        {"event": "queue.joined", "kind": "ticket.issued", "actor": "visitor", "correlation_id": "joining", **ticket},
+        {"event": "queue.called", "kind": "ticket.called", "actor": "staff", "correlation_id": "calling", **ticket},
+        {
+            "event": "queue.status_changed",
+            "kind": "ticket.finished",
+            "actor": "visitor",
+            "correlation_id": "ending",
+            **ticket,
+        },
+        {
+            "event": "queue.status_changed",
+            "level": "info",
+            "kind": "queue.paused",
+            "venue": "clinic",
+            "queue": "xray",
+            "actor": "staff",
+            "correlation_id": "pausing",
+        },
+    ]
+    versions = [line["version"] for line in lines]
+    assert versions == list(range(versions[0], versions[0] + 5))
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", line["at"]) for line in lines)
+    replays = [line for line in lines_of(demo) if line["event"] == "idempotency.replayed"]
+    assert [(line["route"], line["correlation_id"]) for line in replays] == [("/api/v1/queue/enter", "again")]
+
+
+def test_every_change_of_a_set_up_is_a_line_too(tmp_path: Path) -> None:
+    with DawrServer(tmp_path, "demo", "--data", tmp_path / "data") as demo:
+        pass
+
+    changed = [line for line in lines_of(demo) if line["event"] == "venue.changed"]
+    assert {line["kind"] for line in changed} == {"staff.added"}
+
+
+class Written:
+    """An access log that is kept here."""
+
+    def __init__(self, kind: type[AccessLog] = AccessLog) -> None:
+        self.lines = bytearray()
+        self.log = kind(self.lines.extend, lambda: AT_NOON)
+
+    def events(self) -> list[dict[str, Any]]:
+        self.log.flush()
+        return [json.loads(line) for line in bytes(self.lines).splitlines()]
+
+
+@asynccontextmanager
+async def a_clinic(directory: Path, written: Written) -> AsyncIterator[Dawr]:
+    venue = Venue(VenueId(""), "clinic", {"en": "A clinic"}, zone_where_it_is_noon(), queues=(a_queue("lab"),))
+    async with bootstrap.running(quiet(data=str(directory)), Instruments(written.log)) as dawr:
+        await dawr.set_up(venue)
+        yield dawr
+
+
+async def ask(dawr: Dawr, log: AccessLog, path: str, app: Any = None) -> int:  # noqa: ANN401 - any ASGI app
+    sent: list[Mapping[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b'{"clinic":"lab","user":"Amna"}', "more_body": False}
+
+    async def send(message: Any) -> None:  # noqa: ANN401 - a message has values of all kinds
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "scheme": "http",
+        "path": path,
+        "query_string": b"",
+        "headers": [(b"content-type", b"application/json"), (b"x-correlation-id", ID.encode())],
+        "client": ("127.0.0.1", 5),
+    }
+    await (app or bootstrap.web_app(dawr, log))(scope, receive, send)
+    return int(sent[0]["status"])
+
+
+@pytest.mark.parametrize(("kind", "shown"), [(AccessLog, True), (NoAccessLog, True), (NoLog, False)])
+async def test_what_we_cannot_do_is_an_error_at_the_level_of_warnings(
+    tmp_path: Path, kind: type[AccessLog], *, shown: bool
+) -> None:
+    written = Written(kind)
+    async with a_clinic(tmp_path, written) as dawr:
+        await dawr.engine.stop()
+        assert await ask(dawr, written.log, "/api/v1/queue/enter") == 503
+
+    errors = [line for line in written.events() if line["event"] == "api.error"]
+    expected = {
+        "event": "api.error",
+        "at": "2026-09-21T14:13:20.123Z",
+        "level": "warning",
+        "route": "/api/v1/queue/enter",
+        "status": 503,
+        "code": "stopping",
+        "correlation_id": ID,
+    }
+    assert errors == ([expected] if shown else [])
+
+
+async def test_what_a_caller_did_wrong_is_no_error_of_ours(tmp_path: Path) -> None:
+    written = Written()
+    async with a_clinic(tmp_path, written) as dawr:
+        assert await ask(dawr, written.log, "/nowhere") == 404
+
+    assert [line["event"] for line in written.events()] == ["request"]
+
+
+async def broken(_: Edge, __: Call[None]) -> Response:
+    raise ValueError("'Amna' of +97455123456 is not known")
+
+
+async def test_a_fault_that_nobody_expected_is_an_error_with_where_it_was(tmp_path: Path) -> None:
+    written = Written()
+    route = Route(method="POST", path="/broken", name="broken", summary="", tag="", handler=broken, limit=None)
+    async with a_clinic(tmp_path, written) as dawr:
+        edge = dawr_edge(dawr, written.log)
+        app = App([route], edge, written.log, dawr.instruments, new_id=lambda: "made")
+        with structlog.testing.capture_logs() as captured:
+            assert await ask(dawr, written.log, "/broken", app) == 500
+
+    (line,) = captured
+    assert {name: line[name] for name in ("event", "log_level", "route", "status", "code")} == {
+        "event": "api.error",
+        "log_level": "error",
+        "route": "/broken",
+        "status": 500,
+        "code": "internal-error",
+    }
+    assert isinstance(line["exc_info"], ValueError)
+    assert [entry["event"] for entry in written.events()] == ["request"]
+
+
+def dawr_edge(dawr: Dawr, log: AccessLog) -> Edge:
+    app: Any = bootstrap.web_app(dawr, log)
+    edge: Edge = app._edge
+    return edge
+
+
+async def test_whoever_wants_warnings_only_is_not_told_of_what_happens(tmp_path: Path) -> None:
+    written = Written(NoAccessLog)
+    async with a_clinic(tmp_path, written) as dawr:
+        venue_id = await dawr.engine.find_venue("clinic")
+        await dawr.engine.do(venue_id, ChangeQueue("lab", "pause"))
+        assert await ask(dawr, written.log, "/nowhere") == 404
+
+    assert written.events() == []
+
+
+@pytest.mark.parametrize(
+    ("level", "kind"), [("debug", AccessLog), ("info", AccessLog), ("warning", NoAccessLog), ("error", NoLog)]
+)
+def test_the_level_decides_which_lines_there_are(level: str, kind: type[AccessLog]) -> None:
+    assert type(logs.access_log(Settings(log_level=level))) is kind  # type: ignore[arg-type]
+
+
+def test_requests_are_counted_though_no_line_is_wanted() -> None:
+    counted: list[tuple[str, str, int, int]] = []
+    for kind in (AccessLog, NoAccessLog, NoLog):
+        written = Written(kind)
+        written.log.count = lambda *request: counted.append(request)
+        written.log.record("BREW", "/x", 200, AT_NOON - 5, "abc")
+
+    assert counted == [("OTHER", "/x", 200, 5)] * 3
+
+
+LOGGING = """
+import logging, structlog
+from dawr import logs
+from dawr.settings import Settings
+settings = Settings(log_level="{level}", log_format="{format}")
+logs.configure(settings)
+log = structlog.get_logger("x")
+log.info("thing.done", number=7)
+try:
+    try:
+        raise KeyError("+97455123456")
+    except KeyError as cause:
+        raise ValueError("Key (phone)=(97455123456) of 'Amna Ali' and \\"Basma\\" is not unique") from cause
+except ValueError:
+    log.exception("thing.failed")
+logging.getLogger("library").warning("a library's word")
+access = logs.access_log(settings)
+access.record("GET", "/x", 200, access.begin(), "abc")
+access.failed("/x", 503, "busy", "abc")
+access.flush()
+"""
+
+
+def logged(level: str = "info", form: str = "json") -> str:
+    script = LOGGING.format(level=level, format=form)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return done.stderr
+
+
+def test_lines_are_json_and_all_begin_their_lives_in_the_same_way() -> None:
+    lines = [json.loads(line) for line in logged().splitlines()]
+
+    assert [line["event"] for line in lines] == ["thing.done", "thing.failed", "library", "request", "api.error"]
+    assert all(re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}", line["at"]) for line in lines)
+    assert [line.get("level") for line in lines] == ["info", "error", "warning", None, "warning"]
+
+
+def test_an_error_tells_where_and_what_and_leaves_out_what_it_quotes() -> None:
+    (failed,) = [json.loads(line) for line in logged().splitlines() if "thing.failed" in line]
+
+    told = failed["exception"]
+    assert told.index("KeyError: …") < told.index("ValueError: Key …=… of … and … is not unique")
+    assert 'File "<string>", line 11' in told
+    for secret in ("97455123456", "Amna", "Basma"):
+        assert secret not in json.dumps(failed)
+
+
+def test_a_form_for_eyes_can_be_asked_for_and_has_no_value_that_an_error_quotes() -> None:
+    said = logged(form="console")
+
+    assert not any(line.startswith("{") for line in said.splitlines())
+    assert "thing.done" in said
+    assert re.search(r"^\S+Z GET /x 200 \d+\.\d+ ms abc$", said, re.MULTILINE)
+    assert re.search(
+        r"^\S+Z api\.error level=warning route=/x status=503 code=busy correlation_id=abc$", said, re.MULTILINE
+    )
+    for secret in ("97455123456", "Amna", "Basma"):
+        assert secret not in said
+    assert "\x1b" not in said
+
+
+def test_fewer_lines_can_be_asked_for() -> None:
+    assert [json.loads(line)["event"] for line in logged("warning").splitlines()] == [
+        "thing.failed",
+        "library",
+        "api.error",
+    ]
+    assert [json.loads(line)["event"] for line in logged("error").splitlines()] == ["thing.failed"]
+
+
+async def test_a_line_is_written_with_the_answer_not_after_the_next(tmp_path: Path) -> None:
+    written = Written()
+    async with a_clinic(tmp_path, written) as dawr, asyncio.timeout(10):
+        assert await ask(dawr, written.log, "/api/v1/queue/enter") == 200
+
+    events = [line["event"] for line in written.events()]
+    assert events[-2:] == ["queue.joined", "request"]
