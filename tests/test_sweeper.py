@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dawr import sweeper
+from dawr import bootstrap, sweeper
 from dawr.domain.ticket import State, Ticket
 from dawr.domain.venue import Venue
 from dawr.engine import Engine
@@ -19,6 +19,7 @@ from dawr.stores.sqlite import SqliteStore
 from dawr.sweeper import CLOCKWORK, Sweeper, reset
 from tests.builders import DrivenClock, a_claim, a_queue, a_venue, call_next, issue
 from tests.servers import PostgresServer, server_directory
+from tests.serving import quiet
 from tests.stores.databases import PostgresDatabase
 from tests.stores.doing import found, kinds_of, rendered, stored_ticket, take
 
@@ -245,6 +246,21 @@ async def test_of_two_processes_one_sweeps_and_the_other_takes_over_when_it_stop
         await store.close()
 
 
+async def test_a_server_runs_the_clockwork_until_it_stops_and_a_tool_leaves_it_alone(postgres_url: str) -> None:
+    database, settings = PostgresDatabase(postgres_url), quiet(database_url=postgres_url)
+
+    async with bootstrap.running(settings) as tool:
+        by_tool = await tool.store.leases.take(CLOCKWORK, "a server")
+        await tool.store.leases.release(must_have(by_tool))
+    async with bootstrap.running(settings, bootstrap.instruments_of(settings)):
+        async with asyncio.timeout(10):
+            while await database.rows("SELECT fence FROM leases WHERE holder <> ''") != [(2,)]:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+
+    assert by_tool == Fence(CLOCKWORK, 1)
+    assert await database.rows("SELECT name, holder, fence, until_at FROM leases") == [(CLOCKWORK, "", 2, 0)]
+
+
 async def test_a_sweeper_whose_lease_was_taken_sweeps_nothing(
     engine: Engine, store: Store, venue: Venue, clock: DrivenClock
 ) -> None:
@@ -270,6 +286,11 @@ async def test_a_round_that_another_process_began_is_found_and_swept(
     await sweeping.look_around()
 
     assert await states(store, venue, tickets) == ["expired", "waiting"]
+
+
+def must_have(fence: Fence | None) -> Fence:
+    assert fence is not None
+    return fence
 
 
 def clockwork(

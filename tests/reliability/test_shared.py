@@ -52,6 +52,34 @@ async def test_a_server_that_is_killed_is_away_until_it_is_started_again(own_val
     await shared.close()
 
 
+async def test_connections_from_before_it_was_killed_do_no_harm_afterwards(own_valkey: ValkeyServer) -> None:
+    shared = Shared.open(own_valkey.url, ticks)
+    await asyncio.gather(*(ping(shared) for _ in range(20)))
+
+    await asyncio.to_thread(own_valkey.kill)
+    await asyncio.to_thread(own_valkey.start)
+
+    assert await asyncio.gather(*(ping(shared) for _ in range(20))) == [True] * 20
+    assert not shared.is_away
+    await shared.close()
+
+
+async def test_connections_to_a_server_that_hung_are_not_used_again(own_valkey: ValkeyServer) -> None:
+    shared = Shared.open(own_valkey.url, ticks, patience_seconds=0.1)
+    await asyncio.gather(*(ping(shared) for _ in range(20)))
+    os.kill(own_valkey.pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(SharedAway):
+            await ping(shared)
+    finally:
+        os.kill(own_valkey.pid, signal.SIGCONT)
+    await until_it_answers(shared)
+
+    ids = {await shared.ask(lambda client: client.client_id()) for _ in range(5)}
+    assert min(ids) > 20
+    await shared.close()
+
+
 async def test_while_it_is_away_one_a_second_tries_and_the_others_are_told_at_once() -> None:
     now, tried = 0, list[int]()
     shared = Shared.open("redis://127.0.0.1:1", lambda: now)

@@ -9,12 +9,14 @@ Several applications may share one server: every key and channel of ours begins 
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Self, TypeVar
 
 import redis.asyncio as redis
 import structlog
 from redis.asyncio.client import PubSub
 from redis.exceptions import RedisError
+from redis.maint_notifications import MaintNotificationsConfig
 
 T = TypeVar("T")
 
@@ -77,6 +79,8 @@ class Shared:
             socket_connect_timeout=patience_seconds,
             retry=None,
             retry_on_timeout=False,
+            # With them on, redis-py hands out idle connections that the server has closed.
+            maint_notifications_config=MaintNotificationsConfig(enabled=False),
         )
         return cls(client, ticks, prefix=prefix, patience_seconds=patience_seconds)
 
@@ -93,7 +97,7 @@ class Shared:
             cancellations.heed()
         except (RedisError, OSError, TimeoutError) as error:
             cancellations.heed()
-            self._note_away(error)
+            await self._note_away(error)
             raise SharedAway(str(error) or type(error).__name__) from error
         if self.is_away:
             self.is_away = False
@@ -107,8 +111,15 @@ class Shared:
     async def close(self) -> None:
         await self._client.aclose()
 
-    def _note_away(self, error: Exception) -> None:
+    async def _note_away(self, error: Exception) -> None:
         self._next_try = self._ticks() + TRIED_EVERY_MS
         if not self.is_away:
             self.is_away = True
             log.warning("shared.away", reason=str(error) or type(error).__name__)
+            await self._hang_up()
+
+    async def _hang_up(self) -> None:
+        """Where nobody answers, nobody will on the connections that are idle: when it is back, each would fail once."""
+        with suppress(RedisError, OSError, TimeoutError):
+            async with asyncio.timeout(self._patience_seconds):
+                await self._client.connection_pool.disconnect(inuse_connections=False)
