@@ -249,7 +249,7 @@ async def test_of_two_processes_one_sweeps_and_the_other_takes_over_when_it_stop
 async def test_a_server_runs_the_clockwork_until_it_stops_and_a_tool_leaves_it_alone(postgres_url: str) -> None:
     database, settings = PostgresDatabase(postgres_url), quiet(database_url=postgres_url)
 
-    async with bootstrap.running(settings) as tool:
+    async with bootstrap.at_hand(settings) as tool:
         by_tool = await tool.store.leases.take(CLOCKWORK, "a server")
         await tool.store.leases.release(must_have(by_tool))
     async with bootstrap.running(settings, bootstrap.instruments_of(settings)):

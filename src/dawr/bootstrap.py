@@ -103,11 +103,32 @@ class Dawr(msgspec.Struct, frozen=True):
 
 @asynccontextmanager
 async def running(settings: Settings, instruments: Instruments | None = None) -> AsyncIterator[Dawr]:
-    """Open, migrate and start everything; stop it in order: streams, sweeper, lanes, relay, store, lock.
+    """A server: everything at hand, and what goes on by itself until it stops. Streams end first, then that."""
+    async with AsyncExitStack() as stack:
+        dawr = await stack.enter_async_context(at_hand(settings, instruments))
+        if isinstance(dawr.limiter, SharedLimiter):
+            await stack.enter_async_context(dawr.limiter.running())
+        clockwork = _clockwork_of(settings, dawr.store, dawr.ids)
+        works = [clockwork.run(Sweeper(dawr.engine, dawr.store, now).run), dawr.hub.run(), dawr.instruments.run()]
+        if dawr.relay is not None:
+            works.append(dawr.relay.run(dawr.hub))
+        tasks = [asyncio.create_task(work) for work in works]
+        try:
+            yield dawr
+        finally:
+            dawr.hub.close()
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
 
-    A tool, which nobody measures, leaves the clockwork to those who stay.
+
+@asynccontextmanager
+async def at_hand(settings: Settings, instruments: Instruments | None = None) -> AsyncIterator[Dawr]:
+    """All parts of an installation, migrated, for a tool that does one thing and leaves; nothing goes on by itself.
+
+    They end in order: lanes, looks, relay, store, lock.
     """
-    is_tool, instruments = instruments is None, instruments or Instruments()
+    instruments = instruments or Instruments()
     async with AsyncExitStack() as stack:
         stack.push_async_callback(instruments.close)
         store = await stack.enter_async_context(opened(settings))
@@ -117,29 +138,17 @@ async def running(settings: Settings, instruments: Instruments | None = None) ->
             structlog.get_logger("dawr").info("epochs.renewed", venues=venues)
         shared = await stack.enter_async_context(_sharing(settings, store))
         relay = await stack.enter_async_context(_relaying(settings, shared, ids))
-        limiter = await stack.enter_async_context(_limiting(shared, relay, instruments))
         hub = _hub_of(settings, store, relay, instruments)
         looks = Looks.kept(shared, ticks, correlation_id, instruments.metrics.cache_read)
         stack.push_async_callback(looks.close)
         engine = _engine_of(settings, store, hub, looks, instruments)
+        stack.push_async_callback(engine.stop)
         instruments.watch(engine, hub, shared)
         passwords = Passwords()
+        stack.callback(passwords.close)
         accounts = _accounts_of(settings, store, engine, passwords, ids)
-        sweeping = () if is_tool else (_clockwork_of(settings, store, ids).run(Sweeper(engine, store, now).run),)
-        tasks = [asyncio.create_task(work) for work in (*sweeping, hub.run(), instruments.run())]
-        if relay is not None:
-            tasks.append(asyncio.create_task(relay.run(hub)))
-        try:
-            yield Dawr(
-                settings, store, engine, ids, passwords, accounts, hub, looks, shared, relay, instruments, limiter
-            )
-        finally:
-            hub.close()
-            for task in tasks:
-                task.cancel()
-            await asyncio.wait(tasks)
-            await engine.stop()
-            passwords.close()
+        limiter = _limiter_of(shared, relay, instruments)
+        yield Dawr(settings, store, engine, ids, passwords, accounts, hub, looks, shared, relay, instruments, limiter)
 
 
 @asynccontextmanager
@@ -173,16 +182,13 @@ async def _relaying(settings: Settings, shared: Shared | None, ids: SystemIds) -
         await relay.close()
 
 
-@asynccontextmanager
-async def _limiting(shared: Shared | None, relay: Relay | None, instruments: Instruments) -> AsyncIterator[Limiter]:
+def _limiter_of(shared: Shared | None, relay: Relay | None, instruments: Instruments) -> Limiter:
     """Counted for all processes together where they share a store; by one for itself otherwise."""
     if shared is None or relay is None:
-        yield LocalLimiter(ticks)
-        return
+        return LocalLimiter(ticks)
     limiter = SharedLimiter(shared, ticks, lambda: relay.processes)
     instruments.limits_are_local = lambda: limiter.is_local
-    async with limiter.running():
-        yield limiter
+    return limiter
 
 
 def _hub_of(settings: Settings, store: Store, relay: Relay | None, instruments: Instruments) -> Hub:

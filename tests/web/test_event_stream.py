@@ -234,6 +234,7 @@ async def test_a_stream_whose_life_is_over_says_when_to_come_again(tmp_path: Pat
 
 async def test_a_reader_who_goes_away_leaves_nothing_behind(here: Installation) -> None:
     loop = asyncio.get_running_loop()
+    await eventually_true(lambda: any("Lease._keep" in repr(task) for task in asyncio.all_tasks(loop)))
     before = len(asyncio.all_tasks())
     streams = [await here.open("/v1/events?venue=clinic") for _ in range(20)]
     assert here.dawr.hub.streams == 20

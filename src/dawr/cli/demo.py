@@ -9,7 +9,7 @@ import uvloop
 
 from dawr import bootstrap, logs, sample_staff, system
 from dawr.cli.options import address_options, data_option, sentences, settings_of
-from dawr.cli.serve import serve_running
+from dawr.cli.serve import listened, serve_running
 from dawr.domain.venue import VenueId
 from dawr.sample import CLINIC, RESTAURANT
 from dawr.sample_life import SampleLife
@@ -32,17 +32,17 @@ def command(*, host: str | None, port: int | None, data: str | None, live: bool,
 
 
 async def _show(settings: Settings, password: str | None) -> None:
-    async with bootstrap.running(settings, bootstrap.instruments_of(settings)) as dawr:
+    async with listened(settings) as listeners, bootstrap.running(settings, bootstrap.instruments_of(settings)) as dawr:
         await _set_up_samples(dawr, password)
-        await serve_running(dawr)
+        await serve_running(dawr, listeners)
 
 
 async def _play(settings: Settings, password: str | None) -> None:
-    async with bootstrap.running(settings, bootstrap.instruments_of(settings)) as dawr:
+    async with listened(settings) as listeners, bootstrap.running(settings, bootstrap.instruments_of(settings)) as dawr:
         venues = await _set_up_samples(dawr, password)
         life = asyncio.create_task(SampleLife(dawr.engine, dawr.ids, SystemRandom()).play(venues))
         try:
-            await serve_running(dawr)
+            await serve_running(dawr, listeners)
         finally:
             life.cancel()
             with suppress(asyncio.CancelledError):

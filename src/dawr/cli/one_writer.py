@@ -19,7 +19,7 @@ def write(settings: Settings, command: str, argument: object, do: Callable[[Dawr
     """
 
     async def here() -> str:
-        async with bootstrap.running(settings) as dawr:
+        async with bootstrap.at_hand(settings) as dawr:
             return await do(dawr)
 
     quietly = settings.log_level if settings.log_level == "error" else "warning"

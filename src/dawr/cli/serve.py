@@ -1,11 +1,13 @@
 """`dawr serve`: run the installation until it is told to stop."""
 
 import os
+import socket
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 import msgspec
@@ -38,19 +40,34 @@ def command(host: str | None, port: int | None, data: str | None, workers: int |
 
 
 async def serve(settings: Settings) -> None:
-    async with bootstrap.running(settings, bootstrap.instruments_of(settings)) as dawr:
-        await serve_running(dawr)
+    async with listened(settings) as listeners, bootstrap.running(settings, bootstrap.instruments_of(settings)) as dawr:
+        await serve_running(dawr, listeners)
 
 
-async def serve_running(dawr: Dawr) -> None:
+class Listeners(NamedTuple):
+    requests: socket.socket
+    metrics: socket.socket | None
+
+
+@asynccontextmanager
+async def listened(settings: Settings) -> AsyncIterator[Listeners]:
+    """The addresses first: when one is taken, nothing was begun."""
+    with listen(settings.host, settings.port) as requests, ExitStack() as stack:
+        metrics = bootstrap.listen_for_metrics(settings)
+        if metrics is not None:
+            stack.enter_context(metrics)
+        yield Listeners(requests, metrics)
+
+
+async def serve_running(dawr: Dawr, listeners: Listeners) -> None:
     """Answer requests, and tools, until a signal says stop."""
-    listener = listen(dawr.settings.host, dawr.settings.port)
-    metrics_listener = bootstrap.listen_for_metrics(dawr.settings)
     ready = partial(say_ready, owner_code=await dawr.accounts.owner_code())
     await dawr.store.warm_up()
     bootstrap.collect_garbage_seldom()
     async with _controlled(dawr), dawr.instruments.log.flushing():
-        await bootstrap.web_server(dawr, listener, ready, metrics_listener=metrics_listener).run_until_stopped()
+        await bootstrap.web_server(
+            dawr, listeners.requests, ready, metrics_listener=listeners.metrics
+        ).run_until_stopped()
 
 
 def say_ready(url: str, *, owner_code: str | None) -> None:
@@ -89,6 +106,5 @@ async def _controlled(dawr: Dawr) -> AsyncIterator[None]:
         "change-staff": change_staff,
         "change-token": change_token,
     }
-    socket = DataDirectory(Path(dawr.settings.data)).control_socket
-    async with listening(socket, handlers):
+    async with listening(DataDirectory(Path(dawr.settings.data)).control_socket, handlers):
         yield

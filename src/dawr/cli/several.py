@@ -65,7 +65,7 @@ def serve(settings: Settings, *, ready: SayReady) -> int:
 
 async def _prepare(settings: Settings) -> bytes:
     """What is done once for all workers: the schema, and the link of an owner who is not there yet."""
-    async with bootstrap.running(settings) as dawr:
+    async with bootstrap.at_hand(settings) as dawr:
         return (await dawr.accounts.owner_code() or "").encode()
 
 

@@ -39,7 +39,7 @@ SERVER_SETTINGS = {
     "application_name": "dawr",
     "lock_timeout": "2s",
     "statement_timeout": "5s",
-    "idle_in_transaction_session_timeout": "5s",
+    "idle_in_transaction_session_timeout": "2s",  # a host that vanished keeps its venues locked so long
     "tcp_keepalives_idle": "60",  # connections are kept, and what lies between forgets those that are silent
     "timezone": "UTC",
     "jit": "off",
