@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import structlog
 
 from tests.servers import PostgresServer, ValkeyServer, server_directory
 
@@ -11,6 +12,13 @@ from tests.servers import PostgresServer, ValkeyServer, server_directory
 @pytest.fixture(scope="session")
 def anyio_backend() -> tuple[str, dict[str, Any]]:
     return "asyncio", {"use_uvloop": False}
+
+
+@pytest.fixture(autouse=True)
+def logs_as_by_default() -> Iterator[None]:
+    """A command that was run within a test sets up the logs of its process; the next test has its own."""
+    yield
+    structlog.reset_defaults()
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import count
 
 from dawr import system
@@ -53,15 +53,14 @@ class Counted:
 @asynccontextmanager
 async def cache_at(place: str, url: str = "", count: Callable[[str], None] = lambda _: None) -> AsyncIterator[Cache]:
     """An empty cache: in this process, or on the server at the URL."""
-    if place == "memory":
-        cache = Cache(MemoryEntries(system.ticks), count=count)
+    async with AsyncExitStack() as stack:
+        if place == "memory":
+            cache = Cache(MemoryEntries(system.ticks), count=count)
+        else:
+            shared = await stack.enter_async_context(sharing(url))
+            cache = Cache(SharedEntries(shared, system.correlation_id), count=count)
+        stack.push_async_callback(cache.close)
         yield cache
-        await cache.close()
-        return
-    async with sharing(url) as shared:
-        cache = Cache(SharedEntries(shared, system.correlation_id), count=count)
-        yield cache
-        await cache.close()
 
 
 @asynccontextmanager
@@ -71,8 +70,10 @@ async def sharing(
     """A connection to the server, with keys of its own unless they are to be shared."""
     prefix = prefix or f"{next(_prefixes)}{system.correlation_id()}:"
     shared = Shared.open(url, system.ticks, prefix=prefix, patience_seconds=patience_seconds)
-    yield shared
-    await shared.close()
+    try:
+        yield shared
+    finally:
+        await shared.close()
 
 
 async def until(holds: Callable[[], bool]) -> None:

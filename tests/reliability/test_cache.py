@@ -395,8 +395,16 @@ def test_other_parameters_are_another_key() -> None:
 # Patterns
 
 
+def has_no_odd_range(pattern: str) -> bool:
+    """What a range means that ends beyond ASCII depends on the server's processor."""
+    return "-é" not in pattern and "é-" not in pattern
+
+
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(pattern=st.text(r"ab-]*?[^\é", max_size=8), keys=st.sets(st.text(r"ab-]*é^\[", max_size=4), max_size=8))
+@given(
+    pattern=st.text(r"ab-]*?[^\é", max_size=8).filter(has_no_odd_range),
+    keys=st.sets(st.text(r"ab-]*é^\[", max_size=4), max_size=8),
+)
 async def test_a_pattern_means_the_same_in_this_process_as_in_the_server(
     valkey_server: ValkeyServer, pattern: str, keys: set[str]
 ) -> None:

@@ -1,6 +1,7 @@
 r"""Patterns as Redis knows them: `*`, `?`, `[abc]`, `[^a-z]`, and `\` before what is meant as it stands.
 
-Byte by byte, as there; a class that is not closed ends with the pattern.
+Byte by byte, as there; a class that is not closed ends with the pattern. Of a range that begins or ends beyond ASCII,
+Redis means one thing on one processor and another on others.
 """
 
 import re
