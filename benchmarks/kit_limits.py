@@ -60,7 +60,7 @@ async def _charges(limiter: Limiter, load: Load) -> Run:
 
 
 async def _one_by_one(log: SharedLog, load: Load) -> Run:
-    met = await log.find(processes=1)
+    met = await log.meet(processes=1)
     connections = asyncio.Semaphore(CONNECTIONS)
 
     async def charge(address: str) -> None:

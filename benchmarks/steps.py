@@ -45,7 +45,7 @@ class TimedSession:
     def __init__(self, session: Session, taken: Seconds) -> None:
         self.heads = session.heads
         self.venues = session.venues
-        self.clock_trusted = session.clock_trusted
+        self.clock_error_ms = session.clock_error_ms
         self.events_after = session.events_after
         self.fences = session.fences
         self._session = session

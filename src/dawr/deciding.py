@@ -139,8 +139,9 @@ async def _load(
 
 
 def _open(session: Session, now: int) -> dict[VenueId, Transaction]:
+    error_ms = session.clock_error_ms
     return {
-        venue_id: Transaction(session.venues[venue_id], head, now=now, clock_trusted=session.clock_trusted)
+        venue_id: Transaction(session.venues[venue_id], head, now=now - error_ms, clock_trusted=not error_ms)
         for venue_id, head in session.heads.items()
     }
 

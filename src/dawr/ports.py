@@ -108,8 +108,11 @@ class Session(Protocol):
 
     heads: Mapping[VenueId, Head]
     venues: Mapping[VenueId, Venue]
-    clock_trusted: bool
-    """False when this clock and the store's are more than two seconds apart: then no day may begin."""
+    clock_error_ms: int
+    """How far this process's clock is ahead of the store's; 0 while they are within two seconds.
+
+    With a wrong one no day may begin, and everything else goes by the store's.
+    """
 
     async def load(self, wants: Mapping[VenueId, Wants], *, depth: int) -> dict[VenueId, Rows]:
         """Everything wanted, in bulk: of each line at most `depth` waiting tickets, the first ones."""
@@ -192,6 +195,9 @@ class Store(Protocol):
 
     async def venue_ids(self) -> dict[str, VenueId]:
         """All venues: slug → id."""
+
+    async def put_right(self, now: int) -> int:
+        """This process's time, or the store's if they are more than two seconds apart."""
 
     async def purge_answers(self, now: int, *, most: int) -> int:
         """Delete answers that have expired, and say how many."""

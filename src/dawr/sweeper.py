@@ -41,6 +41,10 @@ class Sweeper:
                 await self.look_around(under)
             except (StoreFault, Busy) as fault:
                 log.warning("sweep.failed", reason=str(fault) or type(fault).__name__)
+            except LeaseLost:
+                raise
+            except Exception:
+                log.exception("sweep.failed")
             await asyncio.sleep(LOOKS_EVERY_SECONDS)
 
     async def look_around(self, under: Fence | None = None) -> None:
@@ -56,9 +60,10 @@ class Sweeper:
                 raise
             except Exception:
                 log.exception("sweep.failed", venue=venue_id)
-        while await self._store.purge_answers(self._clock(), most=BULK_STEP) == BULK_STEP:
+        now = await self._store.put_right(self._clock())
+        while await self._store.purge_answers(now, most=BULK_STEP) == BULK_STEP:
             pass
-        while await self._store.accounts.purge_sessions(self._clock(), most=BULK_STEP) == BULK_STEP:
+        while await self._store.accounts.purge_sessions(now, most=BULK_STEP) == BULK_STEP:
             pass
 
     async def _look_at(self, venue_id: VenueId, under: Fence | None) -> None:

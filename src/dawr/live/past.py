@@ -48,7 +48,7 @@ class Past:
 
         async def look(session: Session) -> WatchedLine:
             head, venue = session.heads[venue_id], session.venues[venue_id]
-            day = venue.day_at(self._clock(), reached=head.day) if session.clock_trusted else head.day
+            day = head.day if session.clock_error_ms else venue.day_at(self._clock(), reached=head.day)
             rows = (await session.load({venue_id: Wants(current_lines={queue_id})}, depth=1))[venue_id]
             line = next(
                 (line for line in rows.current_lines if line.day >= day), Line(venue_id, queue_id, day=day, round=1)

@@ -114,7 +114,7 @@ def _must_not_be_too_often(tx: Transaction, counted: IssuedTo, now: int) -> None
     issued = tx.issued_to(counted)
     again_ms = issued[most - 1] + HOUR_MS - now if len(issued) >= most else 0
     if again_ms > 0:
-        raise JoinedTooOften(mobile, most, again_seconds=-(-again_ms // 1000))
+        raise JoinedTooOften(mobile, most, again_seconds=-(-min(again_ms, HOUR_MS) // 1000))
 
 
 class Join(Issue, frozen=True):

@@ -20,7 +20,7 @@ from dawr.reliability.records import Argument
 from dawr.stores import migrations
 from dawr.stores.accounts import StoredAccounts
 from dawr.stores.checking import CHECKS, faults_in
-from dawr.stores.session import Row, VenueCache, add_venue, all_statements, begin, clock_is_trusted
+from dawr.stores.session import Row, VenueCache, add_venue, all_statements, begin, clock_error_ms
 
 T = TypeVar("T")
 if TYPE_CHECKING:
@@ -129,10 +129,11 @@ class PostgresStore:
             await asyncio.gather(*(self._run(self._plan_ahead) for _ in range(self._pool.get_max_size())))
 
     async def ping(self) -> None:
-        asked_at = self._clock()
-        store_now = await self._run_beside(self._now_where_it_can_be_written)
-        if not clock_is_trusted(store_now, asked_at, self._clock()):
+        if await self._clock_error_ms():
             raise ClockUntrusted
+
+    async def put_right(self, now: int) -> int:
+        return now - await self._clock_error_ms()
 
     async def migrate(self) -> list[str]:
         return await self._run(self._migrate, seconds=MAINTENANCE_SECONDS)
@@ -263,6 +264,11 @@ class PostgresStore:
             sql = self._statements[name]
             await connection.fetch(sql, *([] for _ in set(PARAMETER.findall(sql))))
         await connection.fetch(self._statements["token_by_id"], "", "")
+
+    async def _clock_error_ms(self) -> int:
+        asked_at = self._clock()
+        store_now = await self._run_beside(self._now_where_it_can_be_written)
+        return clock_error_ms(store_now, asked_at, self._clock())
 
     async def _now_where_it_can_be_written(self, connection: Connection) -> int:
         await connection.execute("BEGIN READ WRITE")  # which a standby refuses

@@ -63,11 +63,11 @@ class RowSession:
         heads: Mapping[VenueId, Head],
         venues: Mapping[VenueId, Venue],
         *,
-        clock_trusted: bool,
+        clock_error_ms: int = 0,
     ) -> None:
         self.heads = heads
         self.venues = venues
-        self.clock_trusted = clock_trusted
+        self.clock_error_ms = clock_error_ms
         self._gateway = gateway
 
     async def load(self, wants: Mapping[VenueId, Wants], *, depth: int) -> dict[VenueId, Rows]:
@@ -158,11 +158,11 @@ async def begin(
     asked_at = clock()
     found = await gateway.fetch("lock_heads" if lock else "read_heads", [(v,) for v in sorted(set(venues))])
     heads: dict[VenueId, Head] = {}
-    trusted = True
+    error_ms = 0
     for *head, store_now in found:
         heads[head[0]] = Head(*head)
-        trusted = trusted and clock_is_trusted(store_now, asked_at, clock())
-    return RowSession(gateway, heads, await cache.get(gateway, heads), clock_trusted=trusted)
+        error_ms = error_ms or clock_error_ms(store_now, asked_at, clock())
+    return RowSession(gateway, heads, await cache.get(gateway, heads), clock_error_ms=error_ms)
 
 
 async def add_venue(gateway: Gateway, venue: Venue, head: Head, first: Changes | None) -> None:
@@ -170,12 +170,17 @@ async def add_venue(gateway: Gateway, venue: Venue, head: Head, first: Changes |
     await gateway.write("add_venues", [(venue.id, venue.slug, msgspec.json.encode(venue).decode())])
     await gateway.write("add_heads", [msgspec.structs.astuple(head)])
     if first is not None:
-        await RowSession(gateway, {venue.id: head}, {venue.id: venue}, clock_trusted=True).save([first])
+        await RowSession(gateway, {venue.id: head}, {venue.id: venue}).save([first])
 
 
-def clock_is_trusted(store_now: int | None, asked_at: int, answered_at: int) -> bool:
-    """The store's clock lies between the two moments, give or take two seconds; one on this machine has none."""
-    return store_now is None or asked_at - MOST_SKEW_MS <= store_now <= answered_at + MOST_SKEW_MS
+def clock_error_ms(store_now: int | None, asked_at: int, answered_at: int) -> int:
+    """How far ours is ahead. Nothing if the store's lies between the two moments, give or take two seconds.
+
+    A store on this machine has no clock of its own.
+    """
+    if store_now is None or asked_at - MOST_SKEW_MS <= store_now <= answered_at + MOST_SKEW_MS:
+        return 0
+    return answered_at - store_now
 
 
 def all_statements(dialect: str) -> dict[str, str]:

@@ -96,6 +96,9 @@ class SqliteStore:
             raise StoreAway("SQLite: the last batch could not be stored")
         await self._write(self._ping)
 
+    async def put_right(self, now: int) -> int:
+        return now
+
     async def migrate(self) -> list[str]:
         return await self._write(self._migrate)
 

@@ -153,7 +153,7 @@ class Endpoint:
             parts = msgspec.structs.replace(given, **dict.fromkeys(route.secret_fields))  # type: ignore[type-var]
         if route.key_field is not None:
             also: str | None = getattr(given, route.key_field)
-            parts = msgspec.structs.replace(given, **{route.key_field: None})  # type: ignore[type-var]
+            parts = msgspec.structs.replace(parts, **{route.key_field: None})  # type: ignore[type-var]
             if also is not None:
                 key = _one_key(key, checked_key(also))
         if key is None:

@@ -115,7 +115,7 @@ class SharedLimiter:
             self._count_alone()
 
     async def _find(self) -> None:
-        met = await self._log.find(processes=self._processes())
+        met = await self._log.meet(processes=self._processes())
         if met.life != self._life:
             self._life = met.life
             self._owed.owe_all(self._own)
@@ -127,7 +127,7 @@ class SharedLimiter:
         if self._known_in != met.life:
             # Said once only: should it be lost, all wait as long as they would for the slowest.
             self._known_in = met.life
-            met = await self._log.meet(processes=self._processes(), put_back_into=met.life)
+            met = await self._log.say_put_back(met.life, processes=self._processes())
         self._go_on(met)
 
     def _go_on(self, met: Meeting) -> None:

@@ -76,8 +76,8 @@ class SharedLog:
         self._register = f"{shared.prefix}limits"
         self._hash_key = shared.prefix.encode()[:HASH_KEY_BYTES]
 
-    async def find(self, *, processes: int) -> Meeting:
-        """Meet a store that may not be the one that was known."""
+    async def meet(self, *, processes: int) -> Meeting:
+        """Which life it is now. It may not be the store that was known: one that began anew has another run id."""
 
         async def asked(client: redis.Redis) -> list[bytes]:
             info = await client.info("server")
@@ -86,9 +86,9 @@ class SharedLog:
 
         return _meeting(await self._shared.ask(asked))
 
-    async def meet(self, *, processes: int, put_back_into: str = "") -> Meeting:
-        """Which life it is now; or say that everything was put back into this one."""
-        return _meeting(await self._shared.ask(lambda client: self._met(client, "", put_back_into, processes)))
+    async def say_put_back(self, life: str, *, processes: int) -> Meeting:
+        """Everything that this process owes is in this life."""
+        return _meeting(await self._shared.ask(lambda client: self._met(client, "", life, processes)))
 
     async def charge(
         self, life: str, wanted: Sequence[Wanted], given_back: Sequence[tuple[Policy, str, int]]

@@ -1,0 +1,95 @@
+"""A host whose clock is wrong goes by the database's, which all hosts share."""
+
+import itertools
+
+import msgspec
+import pytest
+
+from dawr.domain.errors import JoinedTooOften
+from dawr.domain.ticket import TicketId, VisitId
+from dawr.domain.venue import Unnamed, Venue
+from dawr.engine import Engine
+from dawr.operations.operation import Operation
+from dawr.operations.ticket import Place
+from dawr.operations.visitor import Cancel, Join
+from dawr.reliability.idempotency import AnswerKey, Claim, Reply
+from dawr.stores.postgres import PostgresStore
+from dawr.sweeper import Sweeper
+from dawr.system import now
+from tests.builders import a_head, a_queue, a_venue
+
+HOUR_MS = 60 * 60 * 1000
+WRONG = [61 * 60_000, 25 * HOUR_MS, -2 * HOUR_MS]
+RESTAURANT = msgspec.structs.replace(a_venue(a_queue("waitlist")), kind="restaurant")
+
+_numbers = itertools.count()
+
+
+def join(mobile: str, *, most: int | None = None) -> Join:
+    new = next(_numbers)
+    return Join(Unnamed.WAITLIST, mobile, TicketId(f"t{new}"), VisitId(f"v{new}"), f"h{new}", most_per_hour=most)
+
+
+async def two_hosts(url: str, error_ms: int) -> tuple[PostgresStore, PostgresStore, Engine, Engine]:
+    right = await PostgresStore.open(url, clock=now)
+    await right.migrate()
+    await right.add_venue(RESTAURANT, a_head(RESTAURANT))
+    wrong = await PostgresStore.open(url, clock=lambda: now() + error_ms)
+    return right, wrong, Engine(right, now), Engine(wrong, lambda: now() + error_ms)
+
+
+async def closed(*parts: PostgresStore | Engine) -> None:
+    for part in parts:
+        await (part.stop() if isinstance(part, Engine) else part.close())
+
+
+@pytest.mark.parametrize("error_ms", WRONG)
+async def test_a_mobile_number_joins_no_more_often_through_a_host_with_a_wrong_clock(
+    postgres_url: str, error_ms: int
+) -> None:
+    right, wrong, at_right, at_wrong = await two_hosts(postgres_url, error_ms)
+    for _ in range(3):
+        place = await at_right.do(RESTAURANT.id, join("+97433000001", most=3))
+        await at_right.do(RESTAURANT.id, Cancel(place.ticket.ticket_id))
+
+    with pytest.raises(JoinedTooOften) as refused:
+        await at_wrong.do(RESTAURANT.id, join("+97433000001", most=3))
+
+    assert 3500 < refused.value.again_seconds <= 3600
+    await closed(at_right, at_wrong, right, wrong)
+
+
+@pytest.mark.parametrize("error_ms", WRONG)
+async def test_a_retry_at_a_host_with_a_wrong_clock_has_the_first_answer_and_no_second_effect(
+    postgres_url: str, error_ms: int
+) -> None:
+    right, wrong, at_right, at_wrong = await two_hosts(postgres_url, error_ms)
+    claim = Claim(AnswerKey("joins", "anonymous", "a"), "the same", 24 * HOUR_MS)
+    first = await answered(at_right, RESTAURANT, join("+97433000002"), claim)
+    await at_right.do(RESTAURANT.id, Cancel(TicketId(first.body.decode())))
+
+    again = await answered(at_wrong, RESTAURANT, join("+97433000002"), claim)
+
+    assert (again.body, again.replayed) == (first.body, True)
+    await closed(at_right, at_wrong, right, wrong)
+
+
+@pytest.mark.parametrize("error_ms", WRONG)
+async def test_a_clockwork_with_a_wrong_clock_deletes_no_answer_that_is_still_kept(
+    postgres_url: str, error_ms: int
+) -> None:
+    right, wrong, at_right, at_wrong = await two_hosts(postgres_url, error_ms)
+    claim = Claim(AnswerKey("joins", "anonymous", "a"), "the same", 24 * HOUR_MS)
+    first = await answered(at_right, RESTAURANT, join("+97433000003"), claim)
+
+    await Sweeper(at_wrong, wrong, lambda: now() + error_ms).look_around()
+
+    assert (await answered(at_right, RESTAURANT, join("+97433000003"), claim)).body == first.body
+    assert await right.purge_answers(now() + 25 * HOUR_MS, most=10) == 1
+    await closed(at_right, at_wrong, right, wrong)
+
+
+async def answered(engine: Engine, venue: Venue, joining: Operation[Place], claim: Claim) -> Reply:
+    return await engine.answer(
+        venue.id, joining, lambda place: Reply(201, place.ticket.ticket_id.encode()), claim=claim
+    )
