@@ -1,7 +1,6 @@
 """The composition root: settings in, running parts out. The only file that knows all others."""
 
 import asyncio
-import gc
 import os
 import secrets
 import socket
@@ -102,10 +101,12 @@ class Dawr(msgspec.Struct, frozen=True):
 
 
 @asynccontextmanager
-async def running(settings: Settings, instruments: Instruments | None = None) -> AsyncIterator[Dawr]:
+async def running(
+    settings: Settings, instruments: Instruments | None = None, *, identity: str | None = None
+) -> AsyncIterator[Dawr]:
     """A server: everything at hand, and what goes on by itself until it stops. Streams end first, then that."""
     async with AsyncExitStack() as stack:
-        dawr = await stack.enter_async_context(at_hand(settings, instruments))
+        dawr = await stack.enter_async_context(at_hand(settings, instruments, identity=identity))
         if isinstance(dawr.limiter, SharedLimiter):
             await stack.enter_async_context(dawr.limiter.running())
         clockwork = _clockwork_of(settings, dawr.store, dawr.ids)
@@ -123,20 +124,22 @@ async def running(settings: Settings, instruments: Instruments | None = None) ->
 
 
 @asynccontextmanager
-async def at_hand(settings: Settings, instruments: Instruments | None = None) -> AsyncIterator[Dawr]:
+async def at_hand(
+    settings: Settings, instruments: Instruments | None = None, *, identity: str | None = None
+) -> AsyncIterator[Dawr]:
     """All parts of an installation, migrated, for a tool that does one thing and leaves; nothing goes on by itself.
 
-    They end in order: lanes, looks, relay, store, lock.
+    A store whose `identity` is known was prepared before, and may be away. They end in order: lanes, looks, relay,
+    store, lock.
     """
     instruments = instruments or Instruments()
     async with AsyncExitStack() as stack:
         stack.push_async_callback(instruments.close)
         store = await stack.enter_async_context(opened(settings))
-        await store.migrate()
         ids = SystemIds()
-        if venues := await store.renew_epochs(ids.epoch):
-            structlog.get_logger("dawr").info("epochs.renewed", venues=venues)
-        shared = await stack.enter_async_context(_sharing(settings, store))
+        if identity is None:
+            identity = await _prepared(store, ids)
+        shared = await stack.enter_async_context(_sharing(settings, identity))
         relay = await stack.enter_async_context(_relaying(settings, shared, ids))
         hub = _hub_of(settings, store, relay, instruments)
         looks = Looks.kept(shared, ticks, correlation_id, instruments.metrics.cache_read)
@@ -151,14 +154,21 @@ async def at_hand(settings: Settings, instruments: Instruments | None = None) ->
         yield Dawr(settings, store, engine, ids, passwords, accounts, hub, looks, shared, relay, instruments, limiter)
 
 
+async def _prepared(store: Store, ids: SystemIds) -> str:
+    await store.migrate()
+    if venues := await store.renew_epochs(ids.epoch):
+        structlog.get_logger("dawr").info("epochs.renewed", venues=venues)
+    return await store.identity()
+
+
 @asynccontextmanager
-async def _sharing(settings: Settings, store: Store) -> AsyncIterator[Shared | None]:
+async def _sharing(settings: Settings, identity: str) -> AsyncIterator[Shared | None]:
     """The Redis or Valkey of all processes, if there is one; it may be away. Its keys say whose they are."""
     if not (settings.redis_url and settings.database_url):
         yield None
         return
     try:
-        shared = Shared.open(settings.redis_url, ticks, prefix=f"dawr:{await store.identity()}:")
+        shared = Shared.open(settings.redis_url, ticks, prefix=f"dawr:{identity}:")
     except ValueError as error:
         # The error may quote a part of the URL, and that may be its password.
         raise SettingUnfit("DAWR_REDIS_URL cannot be used: write redis://host:port/number.") from error
@@ -280,16 +290,6 @@ def instruments_of(settings: Settings, regions: Sequence[Region] | None = None, 
 
 def listen_for_metrics(settings: Settings) -> socket.socket | None:
     return listen(settings.metrics_host, settings.metrics_port) if settings.metrics_port else None
-
-
-def collect_garbage_seldom() -> None:
-    """What is made by now lives as long as the process, and a request leaves nothing in circles behind it.
-
-    Looking for garbage after every 700 things, as is usual, took a tenth of the time of a busy server.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(20_000, 20, 50)
 
 
 def web_server(

@@ -1,5 +1,6 @@
 """This machine's clock and chance: what everything else is handed as an argument."""
 
+import gc
 import os
 import secrets
 import string
@@ -72,3 +73,13 @@ class SystemIds:
 
     def epoch(self) -> int:
         return secrets.randbits(48)
+
+
+def collect_garbage_seldom() -> None:
+    """What is made by now lives as long as the process, and a request leaves nothing in circles behind it.
+
+    Looking for garbage after every 700 things, as is usual, took a tenth of the time of a busy server.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)

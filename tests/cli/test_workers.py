@@ -15,7 +15,7 @@ import pytest
 
 from tests.cli.installations import Installation
 from tests.running import READY, Client, DawrServer, dawr, eventually
-from tests.servers import ValkeyServer, server_directory
+from tests.servers import PostgresServer, ValkeyServer, server_directory
 
 STOP_SECONDS = 3.0
 WORKERS = 3
@@ -153,6 +153,30 @@ def enter_until(url: str, visitor: int, told: dict[str, int], over: threading.Ev
                 if answer.status == 200:
                     told[name] = answer.json["number"]
                     turn += 1
+
+
+def test_workers_that_start_while_the_database_is_away_say_so_and_find_it_again(
+    tmp_path: Path, valkey_server: ValkeyServer
+) -> None:
+    with server_directory() as directory, PostgresServer(directory) as postgres:
+        settings = {"DAWR_DATABASE_URL": postgres.url, "DAWR_REDIS_URL": valkey_server.url}
+        here = Installation(settings, postgres.url, tmp_path)
+        here.found()
+        with here.serve("--workers", "2") as server:
+            before = workers_of(server)
+            postgres.kill()
+
+            for pid in before:
+                os.kill(pid, signal.SIGKILL)
+
+            eventually(lambda: len(workers_of(server) - before) == 2)
+            with Client(server.url) as client:
+                assert client.get("/health/live").status == 200
+                refused = client.enter("lab", "someone")
+                assert (refused.status, refused.json["code"]) == (503, "store-away")
+                assert "retry-after" in refused.headers
+                postgres.start()
+                eventually(lambda: client.enter("lab", "someone").status == 200)
 
 
 def test_workers_whose_parent_is_gone_stop_by_themselves(scaled: Installation) -> None:

@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 
 from dawr.reliability.census import Census
 from dawr.reliability.channel import Channel
-from dawr.reliability.shared import Shared, SharedAway
+from dawr.reliability.shared import TRIED_EVERY_MS, Shared, SharedAway
 from dawr.system import ticks
 from tests.servers import ValkeyServer, server_directory
 
@@ -49,6 +49,25 @@ async def test_a_server_that_is_killed_is_away_until_it_is_started_again(own_val
     await until_it_answers(shared)
 
     assert await ping(shared)
+    await shared.close()
+
+
+async def test_a_server_that_is_full_is_away_though_it_answers_this_and_that(own_valkey: ValkeyServer) -> None:
+    now = 0
+    shared = Shared.open(own_valkey.url, lambda: now)
+    async with Redis.from_url(own_valkey.url) as by_hand:
+        await by_hand.config_set("maxmemory", "1")
+        with pytest.raises(SharedAway):
+            await shared.ask(lambda client: client.set("a", "b"))
+
+        now += TRIED_EVERY_MS
+        with pytest.raises(SharedAway):
+            await ping(shared)
+
+        await by_hand.config_set("maxmemory", "0")
+        now += TRIED_EVERY_MS
+        assert await ping(shared)
+    assert not shared.is_away
     await shared.close()
 
 

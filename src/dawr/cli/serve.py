@@ -13,7 +13,7 @@ import click
 import msgspec
 import uvloop
 
-from dawr import __version__, bootstrap, logs
+from dawr import __version__, bootstrap, logs, system
 from dawr.bootstrap import Dawr
 from dawr.cli import several, staff, token
 from dawr.cli.options import address_options, data_option, sentences, settings_of
@@ -63,7 +63,7 @@ async def serve_running(dawr: Dawr, listeners: Listeners) -> None:
     """Answer requests, and tools, until a signal says stop."""
     ready = partial(say_ready, owner_code=await dawr.accounts.owner_code())
     await dawr.store.warm_up()
-    bootstrap.collect_garbage_seldom()
+    system.collect_garbage_seldom()
     async with _controlled(dawr), dawr.instruments.log.flushing():
         await bootstrap.web_server(
             dawr, listeners.requests, ready, metrics_listener=listeners.metrics

@@ -13,9 +13,10 @@ from functools import partial
 from typing import NamedTuple, Protocol, TypeVar
 
 import click
+import msgspec
 import uvloop
 
-from dawr import bootstrap
+from dawr import bootstrap, system
 from dawr.cli.options import sentences
 from dawr.metrics.region import Region
 from dawr.settings import Settings
@@ -54,26 +55,30 @@ def serve(settings: Settings, *, ready: SayReady) -> int:
     prepared = in_a_child(lambda: _in_sentences(lambda: uvloop.run(_prepare(settings))))
     if prepared is None:
         return 1
+    identity, owner_code = msgspec.json.decode(prepared, type=tuple[str, str | None])
     return Supervisor(
         settings.workers,
-        lambda life: _in_sentences(lambda: uvloop.run(_work(settings, shared, life))),
-        ready=partial(ready, url, owner_code=prepared.decode() or None),
+        lambda life: _in_sentences(lambda: uvloop.run(_work(settings, identity, shared, life))),
+        ready=partial(ready, url, owner_code=owner_code),
         stopping=shared.close,
         ended=lambda place: shared.regions[place].die(),
     ).run()
 
 
 async def _prepare(settings: Settings) -> bytes:
-    """What is done once for all workers: the schema, and the link of an owner who is not there yet."""
+    """What is done once for all workers: the schema, and the link of an owner who is not there yet.
+
+    A worker that starts later can do so while the database is away, and say so to whoever asks.
+    """
     async with bootstrap.at_hand(settings) as dawr:
-        return (await dawr.accounts.owner_code() or "").encode()
+        return msgspec.json.encode((await dawr.store.identity(), await dawr.accounts.owner_code()))
 
 
-async def _work(settings: Settings, shared: Shared, life: Life) -> None:
+async def _work(settings: Settings, identity: str, shared: Shared, life: Life) -> None:
     instruments = bootstrap.instruments_of(settings, shared.regions, life.place)
-    async with bootstrap.running(settings, instruments) as dawr:
+    async with bootstrap.running(settings, instruments, identity=identity) as dawr:
         await dawr.store.warm_up()
-        bootstrap.collect_garbage_seldom()
+        system.collect_garbage_seldom()
         server = bootstrap.web_server(
             dawr, shared.listener, lambda _: life.say_ready(), metrics_listener=shared.metrics_listener
         )

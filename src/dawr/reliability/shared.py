@@ -94,6 +94,9 @@ class Shared:
         try:
             async with asyncio.timeout(self._patience_seconds):
                 answer = await question(self._client)
+                if self.is_away:
+                    # One that takes no writes (it is full, or a replica) answers this or that, and is of no use.
+                    await self._client.set(f"{self.prefix}here", b"", px=TRIED_EVERY_MS)
             cancellations.heed()
         except (RedisError, OSError, TimeoutError) as error:
             cancellations.heed()

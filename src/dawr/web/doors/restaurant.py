@@ -74,7 +74,7 @@ async def join(edge: Edge, call: Call[JoinInput]) -> Reply:
         name=given.name,
         party_size=given.partySize,
         area=given.seatingType,
-        most_per_hour=edge.joins_per_hour,
+        most_per_hour=None if call.caller.may_issue(call.venue_id) else edge.joins_per_hour,
     )
     return await edge.engine.answer(
         call.venue_id,
