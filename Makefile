@@ -35,11 +35,18 @@ check: .venv/.installed ## Lint, format and types
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-bench: .venv/.installed ## Measure the engine, the edge, the restaurant's rush, and event streams
+bench: .venv/.installed ## Measure the engine, the edge, the kit, the restaurant's rush, and event streams
 	$(BIN)/python -m benchmarks.engine
 	$(BIN)/python -m benchmarks.http
 	$(BIN)/python -m benchmarks.restaurant
 	$(BIN)/python -m benchmarks.streams
+	$(BIN)/python -m benchmarks.looks
+	$(BIN)/python -m benchmarks.relay
+	$(BIN)/python -m benchmarks.instruments
+	$(BIN)/python -m benchmarks.kit_idempotency
+	$(BIN)/python -m benchmarks.kit_limits
+	$(BIN)/python -m benchmarks.kit_cache
+	$(BIN)/python -m benchmarks.moving
 
 prove: .venv/.installed ## Run the long tests: load, and kill -9 under load
 	$(PYTEST) -q -m prove --timeout 3600 tests

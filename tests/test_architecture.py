@@ -28,6 +28,7 @@ MAY_IMPORT = {
     "dawr.engine": {"dawr.deciding", "dawr.operations", "dawr.ports", "dawr.domain", "dawr.reliability"},
     "dawr.metrics": {"dawr.metrics", "dawr.ports", "dawr.domain"},
     "dawr.log_buffer": set(),
+    "dawr.log_writer": set(),
     "dawr.operation_log": {"dawr.log_buffer", "dawr.ports", "dawr.domain"},
     "dawr.live": {"dawr.live", "dawr.ports", "dawr.domain", "dawr.reliability"},
     "dawr.looks": {"dawr.engine", "dawr.operations", "dawr.ports", "dawr.domain", "dawr.reliability"},

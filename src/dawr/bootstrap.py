@@ -285,7 +285,7 @@ def instruments_of(settings: Settings, regions: Sequence[Region] | None = None, 
     """Of a process that serves: `place` is which of the workers it is, and `regions` where all of them count."""
     streams = {route.path for route in ROUTES if route.limit == "stream"}
     metrics = Metrics(regions, place, untimed=streams)
-    return Instruments(logs.access_log(settings), metrics, tracing.from_environment(environment(), time_ns))
+    return Instruments(logs.access_log_of_server(settings), metrics, tracing.from_environment(environment(), time_ns))
 
 
 def listen_for_metrics(settings: Settings) -> socket.socket | None:

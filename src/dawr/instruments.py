@@ -105,8 +105,10 @@ class Instruments:
             return await asyncio.to_thread(self.metrics.text, __version__)
 
     async def close(self) -> None:
+        """The log last: what comes to an end may have something to say."""
         if self.tracing is not None:
             await self.tracing.close()
+        self.log.close()
 
     # Inside
 

@@ -15,17 +15,23 @@ import msgspec
 
 FLUSH_SECONDS = 0.1
 LARGEST_BUFFER = 64 * 1024
-WRITTEN_WHOLE = 4096
-"""A pipe takes this much in one piece (PIPE_BUF), so that the lines of several workers do not mix."""
 NS_PER_SECOND = 1_000_000_000
 NS_PER_MS = 1_000_000
 
 
 class LogBuffer:
-    """`now` gives nanoseconds since 1970 UTC."""
+    """`write` takes whole lines, and is not waited for; `stop` ends it. `now` gives nanoseconds since 1970 UTC."""
 
-    def __init__(self, write: Callable[[bytes], None], now: Callable[[], int], *, readable: bool = False) -> None:
+    def __init__(
+        self,
+        write: Callable[[bytes], None],
+        now: Callable[[], int],
+        *,
+        readable: bool = False,
+        stop: Callable[[], None] = lambda: None,
+    ) -> None:
         self._write = write
+        self._stop = stop
         self._now = now
         self._buffer = bytearray()
         self._encode_into = msgspec.json.Encoder().encode_into
@@ -61,10 +67,14 @@ class LogBuffer:
         if not lines.isascii() or b"\x7f" in lines:
             lines = b"".join(map(_escaped, lines.splitlines(keepends=True)))
         if self._readable:
-            lines = b"".join(map(_readable, lines.splitlines()))
+            lines = b"".join(map(for_eyes, lines.splitlines()))
         with suppress(OSError, ValueError):
-            for piece in _pieces(lines):
-                self._write(piece)
+            self._write(lines)
+
+    def close(self) -> None:
+        """Write what is there, and let whoever writes come to an end."""
+        self.flush()
+        self._stop()
 
     @asynccontextmanager
     async def flushing(self) -> AsyncIterator[None]:
@@ -90,7 +100,7 @@ def _escaped(line: bytes) -> bytes:
     return json.dumps(json.loads(line), separators=(",", ":")).replace("\x7f", "\\u007f").encode("ascii") + b"\n"
 
 
-def _readable(line: bytes) -> bytes:
+def for_eyes(line: bytes) -> bytes:
     """For eyes. What was escaped stays escaped."""
     entry = {name: json.dumps(value).strip('"') for name, value in json.loads(line).items()}
     event, at = entry.pop("event"), entry.pop("at")
@@ -100,14 +110,3 @@ def _readable(line: bytes) -> bytes:
     else:
         words = [event, *(f"{name}={value}" for name, value in entry.items())]
     return " ".join([at, *words]).rstrip().encode("ascii") + b"\n"
-
-
-def _pieces(lines: bytes) -> list[bytes]:
-    """Whole lines in pieces that a pipe takes whole; a longer line is a piece of its own."""
-    pieces = []
-    start = 0
-    while len(lines) - start > WRITTEN_WHOLE:
-        end = lines.rfind(b"\n", start, start + WRITTEN_WHOLE) + 1 or lines.find(b"\n", start) + 1
-        pieces.append(lines[start:end])
-        start = end
-    return [*pieces, lines[start:]]

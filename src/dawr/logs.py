@@ -1,20 +1,36 @@
 """What is logged, and how it looks: JSON lines, or something readable when a person is watching."""
 
 import logging
+import os
 import re
+import select
 import sys
 import time
 import traceback
+from datetime import UTC, datetime
+from functools import partial
+from typing import Literal
 
+import msgspec
 import structlog
 from structlog.typing import ExcInfo
 
+from dawr.log_buffer import for_eyes
+from dawr.log_writer import LogWriter
 from dawr.reliability import correlation
 from dawr.settings import Settings
 from dawr.web.access_log import AccessLog, NoAccessLog, NoLog
 
-VALUES = re.compile(r"'[^']*'|\"[^\"]*\"|\([^()]*\)|\+?\d{4,}")
-"""What an error quotes may be somebody's name or number."""
+VALUES = re.compile(r"""((?<!\w)'|["`‘“«(\[{<]).*|\+?\d{4,}""", re.DOTALL)
+"""What an error quotes may be somebody's name or number, and may itself have quotes in it: all from the first on."""
+STANDARD_ERROR = 2
+PATIENCE_SECONDS = 0.5
+
+
+class Lost(msgspec.Struct, frozen=True, tag_field="event", tag="log.lost", gc=False):
+    at: str
+    level: Literal["warning"]
+    lines: int
 
 
 def configure(settings: Settings) -> None:
@@ -35,7 +51,7 @@ def configure(settings: Settings) -> None:
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.WriteLoggerFactory(sys.stderr),
+        logger_factory=_Line,
     )
     logging.basicConfig(level=max(level, logging.WARNING), handlers=[_IntoOurLog()], force=True)
 
@@ -44,7 +60,13 @@ def access_log(settings: Settings) -> AccessLog:
     """A line per request on standard error, unless only warnings or errors are wanted."""
     level = _level(settings)
     kind = AccessLog if level <= logging.INFO else NoAccessLog if level <= logging.WARNING else NoLog
-    return kind(_to_standard_error, time.time_ns, readable=_is_readable(settings))
+    return kind(standard_error, time.time_ns, readable=_is_readable(settings), stop=standard_error.stop)
+
+
+def access_log_of_server(settings: Settings) -> AccessLog:
+    """From now on nobody in this process waits for whoever reads its log."""
+    standard_error.start(partial(_say_lost, readable=_is_readable(settings)))
+    return access_log(settings)
 
 
 def without_values(exc_info: ExcInfo) -> str:
@@ -66,9 +88,17 @@ def _is_readable(settings: Settings) -> bool:
     return sys.stderr.isatty() if settings.log_format == "auto" else settings.log_format == "console"
 
 
-def _to_standard_error(lines: bytes) -> None:
-    sys.stderr.buffer.write(lines)
-    sys.stderr.buffer.flush()
+class _Line:
+    """What structlog writes with."""
+
+    def __init__(self, *_: object) -> None:
+        pass
+
+    @staticmethod
+    def msg(message: str) -> None:
+        standard_error(message.encode(errors="backslashreplace") + b"\n")
+
+    debug = info = warning = error = critical = log = msg
 
 
 class _IntoOurLog(logging.Handler):
@@ -78,3 +108,31 @@ class _IntoOurLog(logging.Handler):
         log = structlog.get_logger(record.name)
         said = VALUES.sub("…", record.getMessage())
         log.log(record.levelno, "library", said=said, exc_info=record.exc_info or None)
+
+
+def _write(lines: bytes) -> None:
+    """To the file itself: Python's own buffer has a lock, and whoever waits with it keeps the process from ending."""
+    while lines and sys.__stderr__ is not None:  # if it is, this number may be another file's
+        try:
+            lines = lines[os.write(STANDARD_ERROR, lines) :]
+        except BlockingIOError:  # somebody who has the same file made it so
+            select.select([], [STANDARD_ERROR], [], PATIENCE_SECONDS)
+
+
+def _write_soon(lines: bytes) -> None:
+    """Of tools, and of the parent of workers, which has others to look after: not if nobody reads."""
+    if sys.stderr is not sys.__stderr__:
+        sys.stderr.write(lines.decode())
+        sys.stderr.flush()
+    elif select.select([], [STANDARD_ERROR], [], PATIENCE_SECONDS)[1]:
+        _write(lines)
+
+
+def _say_lost(lines: int, *, readable: bool) -> bytes:
+    at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    line = msgspec.json.encode(Lost(at, "warning", lines))
+    return for_eyes(line) if readable else line + b"\n"
+
+
+standard_error = LogWriter(_write, _write_soon)
+os.register_at_fork(after_in_child=standard_error.forget)

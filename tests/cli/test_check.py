@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from dawr.cli import main
 from dawr.stores import migrations
 from dawr.stores.checking import missing_indexes
 from dawr.stores.data_directory import DataDirectory, file_system_of
+from dawr.stores.session import all_statements
 from tests.cli.here import run_here
 from tests.cli.installations import Installation, take_numbers
 from tests.running import Finished, dawr, venue_document
@@ -59,7 +61,7 @@ def test_a_doubled_number_is_named(used: Installation) -> None:
 
     assert done.exit_code == 1
     assert re.search(r"✗  Number 4 of queue lab of clinic on [\d-]+, round 1, was given 2 times", done.said)
-    assert "✗  Indexes are missing (tickets_each_number_once)" in done.said
+    assert "✗  Indexes or constraints are missing (tickets_each_number_once)" in done.said
 
 
 def test_a_venue_that_cannot_give_numbers_is_named(used: Installation) -> None:
@@ -88,6 +90,110 @@ def test_every_index_that_a_migration_makes_is_expected(dialect: str) -> None:
 
     assert {"tickets_each_number_once", "tickets_one_open_per_visitor", "idempotency_by_expiry"} <= expected
     assert len(expected) >= written.count("INDEX ") - 2 * written.count("DROP INDEX ")
+
+
+@pytest.mark.parametrize("kind", ["embedded", "scaled"])
+def test_every_key_and_constraint_of_a_new_database_is_expected(kind: str, request: pytest.FixtureRequest) -> None:
+    """Whoever adds one in a way that is not understood here learns of it."""
+    installation: Installation = request.getfixturevalue(kind)
+    run_here(installation, "migrate")
+    dialect = "sqlite" if kind == "embedded" else "postgres"
+    listed = {name for (name,) in installation.rows(all_statements(dialect)["index_names"])}
+
+    present = {name for name in listed if not name.startswith("sqlite_")} - {"migrations_pkey"}
+
+    assert present == set(missing_indexes(dialect, ()))
+
+
+@pytest.mark.parametrize(
+    ("table", "constraint"),
+    [
+        ("tickets", "tickets_pkey"),
+        ("events", "events_pkey"),
+        ("heads", "heads_pkey"),
+        ("idempotency", "idempotency_pkey"),
+        ("venues", "venues_slug_key"),
+        ("tickets", "tickets_check"),
+        ("tickets", "tickets_party_size_check"),
+    ],
+)
+def test_a_constraint_that_was_dropped_is_named(scaled: Installation, table: str, constraint: str) -> None:
+    run_here(scaled, "migrate")
+    scaled.rows(f"ALTER TABLE {table} DROP CONSTRAINT {constraint}")
+
+    done = check(scaled)
+
+    assert done.exit_code == 1
+    assert f"✗  Indexes or constraints are missing ({constraint})" in done.said
+
+
+def test_a_table_that_was_made_again_without_its_keys_is_named(embedded: Installation) -> None:
+    """As tools do that export and import."""
+    run_here(embedded, "migrate")
+    embedded.rows("CREATE TABLE copied AS SELECT * FROM venues; DROP TABLE venues; ALTER TABLE copied RENAME TO venues")
+
+    done = check(embedded)
+
+    assert done.exit_code == 1
+    assert "✗  Indexes or constraints are missing (venues_pkey, venues_slug_key)" in done.said
+
+
+PLANTED = {
+    "UPDATE lines SET waiting = '[999,0,0,0]'": "[999,0,0,0] wait by priority, but its tickets say [10,0,0,0]",
+    "UPDATE tickets SET priority = 2 WHERE number = 1": "[10,0,0,0] wait by priority, but its tickets say [9,0,1,0]",
+    "UPDATE lines SET waiting = 'not JSON'": "says that not JSON wait by priority",
+    "INSERT INTO lines SELECT venue_id, queue_id, day, 2, 0, 0, '[]', 0, 0, 0, 0, 0, NULL, 0, 0, 0 FROM lines": (
+        "round 2, says that [] wait by priority, but its tickets say [0,0,0,0]"
+    ),
+    "UPDATE venues SET document = '{}'": "How venue clinic is set up cannot be read",
+    "UPDATE venues SET document = 'not JSON'": "How venue clinic is set up cannot be read",
+    "UPDATE venues SET slug = 'other'": "How venue other is set up is another venue's",
+    "INSERT INTO heads SELECT 'nobody', epoch, day, version, 1 FROM heads": "A head belongs to venue nobody",
+}
+
+
+@pytest.mark.parametrize("planted", PLANTED)
+def test_a_row_that_was_spoiled_by_hand_is_named(used: Installation, planted: str) -> None:
+    used.rows(planted)
+
+    done = check(used)
+
+    assert done.exit_code == 1
+    (wrong,) = [line for line in done.said.splitlines() if line[0] == "✗"]
+    assert PLANTED[planted] in wrong
+
+
+@pytest.mark.parametrize(
+    ("table", "column"), [("tickets", "name"), ("venues", "slug"), ("lines", "waiting"), ("events", "kind")]
+)
+def test_text_that_is_none_is_named(embedded: Installation, ten_numbers: Path, table: str, column: str) -> None:
+    assert isinstance(embedded.database, Path)
+    shutil.copytree(ten_numbers, embedded.database.parent)
+    embedded.rows(f"UPDATE {table} SET {column} = CAST(x'ff41' AS TEXT)")
+
+    done = check(embedded)
+
+    assert done.exit_code == 1
+    assert f"✗  Table {table} holds text that is none (not UTF-8)" in done.said
+
+
+def test_a_lease_that_is_no_text_is_named(embedded: Installation) -> None:
+    run_here(embedded, "migrate")
+    embedded.rows("INSERT INTO leases VALUES ('clockwork', CAST(x'ff41' AS TEXT), 1, 1)")
+
+    done = check(embedded)
+
+    assert done.exit_code == 1
+    assert "✗  The database holds text that is none" in done.said
+
+
+@pytest.mark.parametrize("command", ["check", "migrate"])
+def test_a_port_above_all_ports_is_a_sentence(command: str) -> None:
+    done = dawr(command, DAWR_DATABASE_URL="postgresql://dawr:hunter2@127.0.0.1:99999/dawr", DAWR_PORT="0")
+
+    assert done.exit_code == 1
+    assert "DAWR_DATABASE_URL cannot be used" in done.said + done.complained
+    assert "hunter2" not in done.said + done.complained
 
 
 def test_a_running_installation_is_looked_over_under_load(embedded: Installation) -> None:

@@ -6,11 +6,14 @@ import signal
 from collections.abc import Iterator
 
 import pytest
+import redis
 
+from dawr.cli.check import server as server_check
 from dawr.cli.check.findings import Report
 from dawr.cli.check.limits import look_at_limits, look_at_shared_clock, look_at_shared_info
-from dawr.cli.check.server import Health, look_at_health
+from dawr.cli.check.server import Health, look_at_health, look_at_server
 from dawr.settings import Settings
+from dawr.stores.postgres import CONNECT_SECONDS, TRANSACTION_SECONDS
 from tests.cli.here import run_here
 from tests.cli.installations import Installation
 from tests.running import Client, DawrServer, eventually
@@ -18,6 +21,7 @@ from tests.servers import ValkeyServer, server_directory
 
 SCALED = "postgresql://nowhere/dawr"
 SHARED = {"redis_version": "7.2.4", "valkey_version": "9.1.0", "role": "master", "maxmemory": 0}
+KEEPS = {"maxmemory": 1_000_000, "maxmemory_policy": "noeviction"}
 
 
 def limits_of(settings: Settings) -> list[tuple[str, str]]:
@@ -90,6 +94,17 @@ def test_a_valkey_that_hangs_is_named(own_valkey: ValkeyServer) -> None:
     assert level == "wrong"
 
 
+def test_a_valkey_that_is_full_is_named(own_valkey: ValkeyServer) -> None:
+    with redis.Redis.from_url(own_valkey.url) as client:
+        client.config_set("maxmemory-policy", "noeviction")
+        client.config_set("maxmemory", "1kb")
+
+    ((level, sentence),) = limits_of(Settings(database_url=SCALED, redis_url=own_valkey.url))
+
+    assert level == "wrong"
+    assert " of 1 kB), so it takes no writes" in sentence
+
+
 def test_an_address_that_cannot_be_used_is_named_without_its_password() -> None:
     ((level, sentence),) = limits_of(Settings(database_url=SCALED, redis_url="redis://:hun/ter2@host:6379/0"))
 
@@ -105,9 +120,11 @@ def test_an_address_that_cannot_be_used_is_named_without_its_password() -> None:
         ({"redis_version": "6.2.14"}, "wrong", "Redis 6.2.14 is too old: Dawr needs Redis 7 or newer, or Valkey."),
         (SHARED | {"role": "slave"}, "wrong", "Valkey 9.1.0 is a replica"),
         (SHARED | {"maxmemory": 10**8, "maxmemory_policy": "allkeys-lru"}, "warning", "Valkey 9.1.0 may forget limits"),
-        (SHARED | {"maxmemory": 10**8, "maxmemory_policy": "noeviction"}, "fine", "Valkey 9.1.0 answers"),
+        (SHARED | KEEPS | {"used_memory": 899_999}, "fine", "Valkey 9.1.0 answers"),
+        (SHARED | KEEPS | {"used_memory": 900_000}, "warning", "Valkey 9.1.0 is nearly full (878 of 976 kB)"),
+        (SHARED | KEEPS | {"used_memory": 1_000_000}, "wrong", "Valkey 9.1.0 is full (976 of 976 kB), so it"),
     ],
-    ids=["fit", "old", "replica", "forgets", "does not forget"],
+    ids=["fit", "old", "replica", "forgets", "does not forget", "nearly full", "full"],
 )
 def test_a_shared_store_that_is_unfit_is_named(info: dict[str, object], level: str, sentence: str) -> None:
     report = Report()
@@ -167,6 +184,33 @@ def test_a_running_server_that_lost_its_valkey_is_named(scaled: Installation, ow
     assert "!  That server does not reach its Redis or Valkey: each process counts limits by itself" in after.said
     assert "✗  Redis or Valkey cannot be reached" in after.said
     assert f"✓  No server answers at http://127.0.0.1:{server.port}." in stopped.said
+
+
+def test_a_server_that_hangs_is_named(scaled: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes the connection, and says nothing: that is not the same as no server."""
+    monkeypatch.setattr(server_check, "SECONDS", 1)
+    with DawrServer(scaled.directory, "serve", **scaled.settings) as server:
+        os.kill(server.pid, signal.SIGSTOP)
+        try:
+            done = run_here(scaled, "check", DAWR_PORT=str(server.port))
+        finally:
+            os.kill(server.pid, signal.SIGCONT)
+
+    assert done.exit_code == 1
+    assert f"✗  The server at http://127.0.0.1:{server.port} does not answer within 1 s" in done.said
+
+
+def test_a_server_is_given_the_time_to_find_that_postgresql_hangs() -> None:
+    assert server_check.SECONDS > TRANSACTION_SECONDS + CONNECT_SECONDS
+
+
+def test_a_name_that_leads_nowhere_is_not_called_a_server_that_is_stopped() -> None:
+    report = Report()
+
+    look_at_server(Settings(database_url=SCALED, host="nowhere.invalid"), report)
+
+    assert [found.level for found in report.findings] == ["warning"]
+    assert report.findings[0].sentence.startswith("The server at http://nowhere.invalid:")
 
 
 def test_another_program_at_the_address_is_named(scaled: Installation, own_valkey: ValkeyServer) -> None:

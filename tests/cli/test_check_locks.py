@@ -1,15 +1,18 @@
 """`dawr check` on PostgreSQL: deadlocks, waits, open transactions, and a server that would forget."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from urllib.parse import urlsplit
 
 import asyncpg
 import pytest
 
-from dawr.cli.check import database
+from dawr.cli.check import locks
 from dawr.cli.check.database import look_at_facts
 from dawr.cli.check.findings import Report
+from dawr.cli.check.locks import look_at_wait
 from dawr.settings import Settings
 from tests.cli.here import run_here
 from tests.cli.installations import Installation
@@ -68,26 +71,121 @@ async def test_a_deadlock_is_named(two_venues: Installation) -> None:
     assert after.exit_code == 0
 
 
-async def test_who_waits_for_whom_is_named(two_venues: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_who_waits_for_whom_is_named(two_venues: Installation) -> None:
     async with session(two_venues, "psql") as holder, session(two_venues, "report tool") as waiter:
         await holder.execute("BEGIN")
         await lock(holder, "clinic")
         waiting = asyncio.create_task(lock(waiter, "clinic"))
         async with asyncio.timeout(10):
-            while "has waited" not in (soon := await check(two_venues)).said:
+            while "has waited" not in (done := await check(two_venues)).said:
                 pass
-        monkeypatch.setattr(database, "LONG_WAIT_MS", 0)
-        late = await check(two_venues)
         holder_pid, waiter_pid = holder.get_server_pid(), waiter.get_server_pid()
         await holder.execute("ROLLBACK")
         await waiting
 
-    assert soon.exit_code == 0
-    assert f"!  Session {waiter_pid} (report tool) has waited " in soon.said
-    assert f" s for a lock that session {holder_pid} (psql, idle in transaction) holds." in soon.said
-    assert late.exit_code == 1
-    assert f"✗  Session {waiter_pid}" in late.said
-    assert f"`SELECT pg_terminate_backend({holder_pid})`" in late.said
+    assert done.exit_code == 1
+    assert f"✗  Session {waiter_pid} (report tool) has waited " in done.said
+    assert f" s for a lock that session {holder_pid} (psql, idle in transaction) holds." in done.said
+    assert f"`SELECT pg_terminate_backend({holder_pid})`" in done.said
+
+
+@pytest.mark.parametrize(
+    ("waited_ms", "stays", "levels"),
+    [(0, False, []), (249, False, []), (250, False, ["warning"]), (1000, False, ["wrong"]), (0, True, ["wrong"])],
+)
+def test_only_who_waits_for_long_is_worth_a_word(waited_ms: int, *, stays: bool, levels: list[str]) -> None:
+    report = Report()
+
+    look_at_wait((1, "dawr", waited_ms, "psql", "idle in transaction", 2), report, stays=stays)
+
+    assert [found.level for found in report.findings] == levels
+
+
+@asynccontextmanager
+async def ordinary(installation: Installation) -> AsyncIterator[Installation]:
+    """The same one, as a role that may use the tables and nothing else."""
+    url = urlsplit(str(installation.database))
+    role = f"plain_{os.getpid()}"
+    async with session(installation, "by hand") as administrator:
+        await administrator.execute(
+            f"CREATE ROLE {role} LOGIN; GRANT USAGE ON SCHEMA public TO {role}; "
+            f"GRANT ALL ON ALL TABLES IN SCHEMA public TO {role}"
+        )
+        address = url._replace(netloc=f"{role}@{url.netloc.rpartition('@')[2]}").geturl()
+        try:
+            yield Installation({"DAWR_DATABASE_URL": address}, address, installation.directory)
+        finally:
+            await administrator.execute(f"DROP OWNED BY {role}; DROP ROLE {role}")
+
+
+async def test_a_role_that_sees_little_still_finds_who_keeps_a_head(two_venues: Installation) -> None:
+    """Nobody waits, and another role's sessions do not say what they do: their locks do."""
+    async with ordinary(two_venues) as plain, session(two_venues, "psql") as holder:
+        role = urlsplit(str(plain.database)).username
+        before = await check(plain)
+        await holder.execute("BEGIN")
+        await lock(holder, "clinic")
+        held = await check(plain)
+        await holder.execute("ROLLBACK")
+        after = await check(plain)
+
+    assert [before.exit_code, held.exit_code, after.exit_code] == [0, 1, 0]
+    assert f"✗  Session {holder.get_server_pid()} (psql, of role " in held.said
+    assert "has kept a lock on the heads of venues for more than 1 s" in held.said
+    for done in (before, held, after):
+        assert f'`GRANT pg_monitor TO "{role}"`' in done.said
+
+
+async def test_a_role_that_sees_little_still_finds_who_waits(two_venues: Installation) -> None:
+    async with (
+        ordinary(two_venues) as plain,
+        session(two_venues, "psql") as holder,
+        session(two_venues, "report tool") as waiter,
+    ):
+        await holder.execute("BEGIN")
+        await holder.execute("LOCK TABLE staff")
+        waiting = asyncio.create_task(waiter.execute("INSERT INTO staff SELECT * FROM staff"))
+        async with asyncio.timeout(10):
+            while "has waited" not in (done := await check(plain)).said:
+                pass
+        holder_pid, waiter_pid = holder.get_server_pid(), waiter.get_server_pid()
+        await holder.execute("ROLLBACK")
+        await waiting
+
+    assert done.exit_code == 1
+    assert f"✗  Session {waiter_pid} (report tool) has waited " in done.said
+    assert f" s for a lock that session {holder_pid} (psql, of role " in done.said
+
+
+async def test_who_is_in_the_way_of_sessions_that_give_up_and_begin_again_is_named(two_venues: Installation) -> None:
+    """As Dawr's do: none of them ever waits for long."""
+    async with session(two_venues, "psql") as holder, session(two_venues, "dawr") as waiter, asyncio.timeout(20):
+        await holder.execute("BEGIN; LOCK TABLE staff")
+        await waiter.execute("SET lock_timeout = '200ms'")
+        looking = asyncio.create_task(check(two_venues))
+        while not (looking.done() and "has waited" in looking.result().said):
+            if looking.done():
+                looking = asyncio.create_task(check(two_venues))
+            with pytest.raises(asyncpg.LockNotAvailableError):
+                await waiter.execute("INSERT INTO staff SELECT * FROM staff")
+        done = looking.result()
+
+    assert done.exit_code == 1
+    assert f"✗  Session {waiter.get_server_pid()} (dawr) has waited 0." in done.said
+
+
+async def test_who_takes_a_head_again_and_again_does_not_keep_it(two_venues: Installation) -> None:
+    """A session under load has some head at every look, each time in another transaction."""
+    async with session(two_venues, "busy") as busy, asyncio.timeout(20):
+        looking = asyncio.create_task(check(two_venues))
+        while not looking.done():
+            await busy.execute("BEGIN")
+            await lock(busy, "clinic")
+            await asyncio.sleep(0.02)
+            await busy.execute("COMMIT")
+
+    assert looking.result().exit_code == 0
+    assert "busy" not in looking.result().said
 
 
 async def test_a_transaction_that_somebody_left_open_is_named(
@@ -96,7 +194,7 @@ async def test_a_transaction_that_somebody_left_open_is_named(
     async with session(two_venues, "psql") as idle:
         await idle.execute("BEGIN")
         soon = await check(two_venues)
-        monkeypatch.setattr(database, "LONG_IDLE_MS", 0)
+        monkeypatch.setattr(locks, "LONG_IDLE_MS", 0)
         late = await check(two_venues)
         pid = idle.get_server_pid()
 

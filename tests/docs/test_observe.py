@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from dawr import operation_log
+from dawr import logs, operation_log
 from dawr.metrics.families import FAMILIES
 from dawr.web import access_log
 from tests.docs.pages import names_in, rows_of, sections_of, text_of
@@ -44,6 +44,7 @@ def logged_events() -> dict[str, set[str]]:
         **{event: {"info"} for event in (operation_log.STATUS_CHANGED, operation_log.VENUE_CHANGED)},
         str(access_log.Replayed.__struct_config__.tag): {"info"},
         str(access_log.Failed.__struct_config__.tag): {"warning"},
+        str(logs.Lost.__struct_config__.tag): {"warning"},
     }
     for event, level in _calls():
         found.setdefault(event, set()).add(LEVELS[level])

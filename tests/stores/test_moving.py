@@ -1,5 +1,6 @@
 """The copy from SQLite to PostgreSQL: every table, every value, all or nothing, and proved."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -35,6 +36,12 @@ ODD_TEXTS = [
     json.dumps({"reason": "\0 in a document", "deep": [1, None, {"é": 1e300}]}),
 ]
 LARGE = [0, -1, 2**31 - 1, -(2**31), 2**31, 2**53 + 1, 2**63 - 1, -(2**63)]
+
+
+WAITS_TO_MIGRATE = """
+SELECT 1 FROM pg_locks JOIN pg_database AS d ON d.oid = database
+WHERE locktype = 'advisory' AND NOT granted AND d.datname = current_database()
+"""
 
 
 @pytest.fixture
@@ -317,6 +324,37 @@ async def test_nobody_writes_there_while_it_is_copied(
     await move(full, target)
 
     assert refused == ["once"]
+
+
+async def test_a_server_that_starts_during_the_copy_waits_for_it(
+    full: SqliteDatabase, target: PostgresDatabase, target_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would find the schema it knows and go on, among rows that may yet be taken back."""
+    compared = moving._compared
+    starting: list[asyncio.Task[list[str]]] = []
+    waited: list[bool] = []
+
+    async def meanwhile(*given: Any) -> tuple[Compared, ...]:  # noqa: ANN401 - whatever it is called with
+        starting.append(asyncio.create_task(target_store.migrate()))
+        async with asyncio.timeout(10):
+            while not (starting[0].done() or await target.rows(WAITS_TO_MIGRATE)):
+                pass
+        waited.append(not starting[0].done())
+        return await compared(*given)
+
+    monkeypatch.setattr(moving, "_compared", meanwhile)
+    await move(full, target)
+
+    assert waited == [True]
+    assert await starting[0] == []
+
+
+@pytest.mark.parametrize("place", ["127.0.0.1:99999/dawr", "127.0.0.1:port/dawr"])
+async def test_an_address_that_cannot_be_is_a_sentence_without_its_password(source: SqliteDatabase, place: str) -> None:
+    with pytest.raises(MoveFailed, match="address after --to cannot be used") as failed:
+        await copy_to_postgres(source.path, f"postgresql://dawr:hunter2@{place}", clock=wall_clock)
+
+    assert "hunter2" not in str(failed.value)
 
 
 VALUES = st.none() | st.integers(-(2**63), 2**63 - 1) | st.text() | st.binary() | st.floats(allow_nan=False)

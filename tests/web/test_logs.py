@@ -258,10 +258,28 @@ def test_an_error_tells_where_and_what_and_leaves_out_what_it_quotes() -> None:
     (failed,) = [json.loads(line) for line in logged().splitlines() if "thing.failed" in line]
 
     told = failed["exception"]
-    assert told.index("KeyError: …") < told.index("ValueError: Key …=… of … and … is not unique")
+    assert told.index("KeyError: …") < told.index("ValueError: Key …\n")
     assert 'File "<string>", line 11' in told
     for secret in ("97455123456", "Amna", "Basma"):
         assert secret not in json.dumps(failed)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        ("no visitor 'O'Brien' of 'Al Amna's'", "no visitor …"),
+        ("Key (name, phone)=(Amna (the elder), 5512) exists for Amna", "Key …"),
+        ('relation "x"\nDETAIL: Amna Ali (and others)', "relation …"),
+        ("got {Amna: [5512]} and <Amna>", "got …"),
+        ("“Amna” of +97455123456", "…"),
+        ("97455123456 isn't known, 12 are", "… isn't known, 12 are"),
+        ("the database is locked", "the database is locked"),
+    ],
+)
+def test_whatever_an_error_quotes_and_however_it_is_left_out(error: str, said: str) -> None:
+    failed = ValueError(error)
+
+    assert logs.without_values((ValueError, failed, None)) == f"ValueError: {said}\n"
 
 
 def test_a_form_for_eyes_can_be_asked_for_and_has_no_value_that_an_error_quotes() -> None:
@@ -285,6 +303,16 @@ def test_fewer_lines_can_be_asked_for() -> None:
         "api.error",
     ]
     assert [json.loads(line)["event"] for line in logged("error").splitlines()] == ["thing.failed"]
+
+
+async def test_when_all_else_has_ended_the_last_lines_are_written_and_the_writer_ends(tmp_path: Path) -> None:
+    happened: list[str] = []
+    log = AccessLog(lambda _: happened.append("written"), lambda: AT_NOON, stop=lambda: happened.append("ended"))
+    async with bootstrap.running(quiet(data=str(tmp_path)), Instruments(log)):
+        log.failed("/x", 503, "busy", "abc")
+        assert happened == []
+
+    assert happened == ["written", "ended"]
 
 
 async def test_a_line_is_written_with_the_answer_not_after_the_next(tmp_path: Path) -> None:

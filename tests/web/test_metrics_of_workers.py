@@ -14,6 +14,8 @@ from tests.web.scraping import Samples, scrape, total, value
 
 WORKERS = 2
 JOINS = 40
+SHORT_LIVES = 3
+"""After them the next one is waited with for most of a second."""
 
 
 @pytest.fixture
@@ -72,6 +74,36 @@ def test_whichever_worker_is_asked_tells_of_all_and_a_killed_one_takes_nothing_a
     counters = [key for key in before if key[0].endswith(("_total", "_count", "_bucket", "_sum"))]
     assert [key for key in counters if after[key] < before[key]] == []
     assert total(after, "dawr_watchers") == 0
+
+
+def test_a_place_that_is_empty_serves_nobody_and_has_no_watchers(scaled: Installation) -> None:
+    scaled.found()
+    with scaled.serve("--workers", str(WORKERS)) as server:
+        stays, victim = workers_of(server)
+        for _ in range(SHORT_LIVES):
+            os.kill(victim, signal.SIGKILL)
+            victim = the_one_after(server, stays, victim)
+        eventually(lambda: value(scraped(scaled), "dawr_workers") == WORKERS)
+        os.kill(stays, signal.SIGSTOP)  # so that the other one gets the watcher
+        watcher = Client(server.url)
+        watcher._connection.request("GET", "/v1/events?venue=clinic")
+        assert watcher._connection.getresponse().status == 200
+        os.kill(stays, signal.SIGCONT)
+        eventually(lambda: value(scraped(scaled), "dawr_watchers") == 1)
+
+        os.kill(victim, signal.SIGKILL)
+        eventually(lambda: workers_of(server) == [stays])
+        told = scraped(scaled)
+        watcher.close()
+
+    assert value(told, "dawr_workers") == WORKERS - 1
+    assert value(told, "dawr_watchers") == 0
+
+
+def the_one_after(server: DawrServer, stays: int, victim: int) -> int:
+    eventually(lambda: not set(workers_of(server)) <= {stays, victim})
+    (successor,) = set(workers_of(server)) - {stays, victim}
+    return successor
 
 
 def test_the_watchers_of_a_killed_worker_are_not_counted_any_more(scaled: Installation) -> None:

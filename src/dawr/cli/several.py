@@ -30,7 +30,7 @@ class SayReady(Protocol):
     def __call__(self, url: str, *, owner_code: str | None) -> None: ...
 
 
-class Shared(NamedTuple):
+class Inherited(NamedTuple):
     """What is made before the fork, and so is every worker's."""
 
     listener: socket.socket
@@ -46,22 +46,22 @@ class Shared(NamedTuple):
 
 def serve(settings: Settings, *, ready: SayReady) -> int:
     """Until a signal says stop; the exit code."""
-    shared = Shared(
+    inherited = Inherited(
         listen(settings.host, settings.port),
         bootstrap.listen_for_metrics(settings),
         [Region() for _ in range(settings.workers)],
     )
-    url = url_of(shared.listener)
+    url = url_of(inherited.listener)
     prepared = in_a_child(lambda: _in_sentences(lambda: uvloop.run(_prepare(settings))))
     if prepared is None:
         return 1
     identity, owner_code = msgspec.json.decode(prepared, type=tuple[str, str | None])
     return Supervisor(
         settings.workers,
-        lambda life: _in_sentences(lambda: uvloop.run(_work(settings, identity, shared, life))),
+        lambda life: _in_sentences(lambda: uvloop.run(_work(settings, identity, inherited, life))),
         ready=partial(ready, url, owner_code=owner_code),
-        stopping=shared.close,
-        ended=lambda place: shared.regions[place].die(),
+        stopping=inherited.close,
+        ended=lambda place: inherited.regions[place].die(),
     ).run()
 
 
@@ -74,13 +74,13 @@ async def _prepare(settings: Settings) -> bytes:
         return msgspec.json.encode((await dawr.store.identity(), await dawr.accounts.owner_code()))
 
 
-async def _work(settings: Settings, identity: str, shared: Shared, life: Life) -> None:
-    instruments = bootstrap.instruments_of(settings, shared.regions, life.place)
+async def _work(settings: Settings, identity: str, inherited: Inherited, life: Life) -> None:
+    instruments = bootstrap.instruments_of(settings, inherited.regions, life.place)
     async with bootstrap.running(settings, instruments, identity=identity) as dawr:
         await dawr.store.warm_up()
         system.collect_garbage_seldom()
         server = bootstrap.web_server(
-            dawr, shared.listener, lambda _: life.say_ready(), metrics_listener=shared.metrics_listener
+            dawr, inherited.listener, lambda _: life.say_ready(), metrics_listener=inherited.metrics_listener
         )
         with _told(life.parent_gone, lambda: server.handle_exit(signal.SIGTERM, None)):
             async with instruments.log.flushing():

@@ -112,6 +112,27 @@ async def copy_to_postgres(database: Path, url: str, *, clock: Clock) -> Copy:
                 return different.copy
 
 
+def unreadable_tables(database: Path) -> list[str]:
+    """Those of the file with a text that is not UTF-8, which no statement need come across for years."""
+    source = open_reading(database)
+    try:
+        listed = _tables(source.execute(all_statements("sqlite")["tables_to_move"]))
+        return [table.name for table in listed if not _is_readable(source, table)]
+    except apsw.Error:  # a damaged file: whoever looks at its pages has a better sentence
+        return []
+    finally:
+        source.close()
+
+
+def _is_readable(source: apsw.Connection, table: Table) -> bool:
+    try:
+        for _ in source.execute(table.reading):
+            pass
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def canonical(row: Row) -> bytes:
     """The same bytes for the same values, whichever driver they come from; other bytes for all others."""
     return msgspec.msgpack.encode(tuple(row))
@@ -163,7 +184,7 @@ def _tables(rows: Iterable[Row]) -> list[Table]:
 async def _connected(url: str) -> AsyncIterator[Connection]:
     try:
         target: Connection = await asyncpg.connect(url, timeout=CONNECT_SECONDS, server_settings=SERVER_SETTINGS)
-    except ValueError:  # its words may repeat a part of the password
+    except (ValueError, OverflowError):  # its words may repeat a part of the password
         raise MoveFailed(
             "The address after --to cannot be used: write it as postgresql://user@host/name, "
             "with special characters percent-encoded."

@@ -223,7 +223,7 @@ class PostgresStore:
     async def _connect(self) -> Connection:
         try:
             return await self._pool.acquire()
-        except ValueError:  # asyncpg reads the URL only now
+        except (ValueError, OverflowError):  # asyncpg reads the URL only now, and a port may be above all ports
             # Its words may repeat a part of the password.
             raise StoreAway("DAWR_DATABASE_URL cannot be used: percent-encode special characters in it") from None
 

@@ -9,9 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from dawr.log_buffer import WRITTEN_WHOLE, LogBuffer
-
-__all__ = ["METHODS", "NO_ROUTE", "OTHER_METHOD", "WRITTEN_WHOLE", "AccessLog", "NoAccessLog", "NoLog"]
+from dawr.log_buffer import LogBuffer
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"})
 OTHER_METHOD = "OTHER"

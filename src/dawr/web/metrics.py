@@ -23,13 +23,26 @@ class MetricsEndpoint(Endpoint):
     """No account and no API token opens it: what it shows is of all venues."""
 
     def __init__(self, edge: Edge, instruments: Instruments, *, token: str | None) -> None:
-        super().__init__(METRICS, edge)
+        """The route is not in the table: it is no part of the API, and has a token of its own."""
+        route = Route(
+            method="GET",
+            path="/metrics",
+            name="metrics",
+            summary="Numbers for Prometheus",
+            tag="health",
+            handler=self._tell,
+            limit=None,
+        )
+        super().__init__(route, edge)
         self._instruments = instruments
         self._bearer = None if token is None else f"Bearer {token}".encode()
 
     async def answer(self, request: Request) -> Response:
         if self._bearer is not None:
             await self._must_bear_token(request, self._bearer)
+        return await self._tell(self._edge, await self._call(request, ANYBODY))
+
+    async def _tell(self, _: Edge, __: Call[None]) -> Response:
         return Response(200, await self._instruments.scrape(), (), TEXT)
 
     async def _must_bear_token(self, request: Request, bearer: bytes) -> None:
@@ -54,19 +67,3 @@ class ByPort:
         host, port = scope["server"]
         is_other = port == self._port and (host == self._host or self._host in ANY_ADDRESS)
         await (self._other if is_other else self._app)(scope, receive, send)
-
-
-async def _unused(_: Edge, __: Call[None]) -> Response:
-    raise NotImplementedError
-
-
-METRICS = Route(
-    method="GET",
-    path="/metrics",
-    name="metrics",
-    summary="Numbers for Prometheus",
-    tag="health",
-    handler=_unused,
-    limit=None,
-)
-"""Not in the table: it is no part of the API, and has a token of its own."""

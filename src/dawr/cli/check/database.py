@@ -1,24 +1,22 @@
-"""The database: its schema, every row, and who waits for whom."""
+"""The database: its schema, and every row."""
 
-from datetime import UTC, datetime
+from pathlib import Path
 from typing import cast
 
 from dawr import bootstrap, system
 from dawr.cli.check.findings import Report
+from dawr.cli.check.locks import look_at_locks
 from dawr.ports import ClockUntrusted, Store, StoreFault
 from dawr.reliability.records import Records
 from dawr.settings import Settings, SettingUnfit
 from dawr.stores.checking import missing_indexes
-from dawr.stores.data_directory import DataDirectoryUnfit
+from dawr.stores.data_directory import DataDirectory, DataDirectoryUnfit
 from dawr.stores.migrations import SchemaUnfit
+from dawr.stores.moving import unreadable_tables
 from dawr.stores.postgres import READERS
 from dawr.stores.session import Row
 
 OLDEST = 140_000
-LONG_WAIT_MS = 2000
-"""Dawr itself waits no longer for a lock."""
-LONG_IDLE_MS = 5000
-"""Dawr itself leaves no transaction open for longer."""
 DURABLE = ("fsync", "full_page_writes", "synchronous_commit")
 
 
@@ -31,13 +29,15 @@ async def look_at_database(settings: Settings, report: Report) -> None:
                 await _look_at_clock(store, report)
             records = cast("Records", store)
             await _look_at_indexes(records, settings, report)
-            await _look_at_rows(store, report)
+            await _look_at_rows(store, settings, report)
             for row in await records.select_rows("server_facts"):
                 look_at_facts(row, settings, report)
-            await _look_at_locks(records, report)
+            await look_at_locks(records, report)
             await _look_at_leases(records, report)
     except (DataDirectoryUnfit, SchemaUnfit, SettingUnfit, StoreFault) as fault:
         report.wrong(str(fault) or str(fault.__doc__), about="database")
+    except UnicodeDecodeError:
+        report.wrong("The database holds text that is none (not UTF-8): restore a backup.", about="database")
 
 
 async def _look_at_schema(store: Store, report: Report) -> bool:
@@ -64,13 +64,18 @@ async def _look_at_indexes(records: Records, settings: Settings, report: Report)
     present = {name for (name,) in await records.select_rows("index_names")}
     if missing := missing_indexes("postgres" if settings.database_url else "sqlite", present):
         report.wrong(
-            f"Indexes are missing ({', '.join(missing)}): nothing but they keep numbers single and looks quick. "
-            "Make them again as the migrations have them, or restore a backup.",
+            f"Indexes or constraints are missing ({', '.join(missing)}): nothing but they keep numbers single and "
+            "looks quick. Make them again as the migrations have them, or restore a backup.",
             about="database",
         )
 
 
-async def _look_at_rows(store: Store, report: Report) -> None:
+async def _look_at_rows(store: Store, settings: Settings, report: Report) -> None:
+    unreadable = [] if settings.database_url else unreadable_tables(DataDirectory(Path(settings.data)).database)
+    for table in unreadable:
+        report.wrong(f"Table {table} holds text that is none (not UTF-8): restore a backup.", about="database")
+    if unreadable:
+        return
     venues = await store.venue_ids()
     report.fine(f"Venues: {', '.join(venues) or 'none yet'}.", about="database")
     faults = await store.faults()
@@ -104,48 +109,6 @@ def look_at_facts(row: Row, settings: Settings, report: Report) -> None:
             f"PostgreSQL lets in {connections} connections, and all processes together may want {needed}: raise "
             "max_connections, or lower DAWR_LANES.",
             about="database",
-        )
-
-
-async def _look_at_locks(records: Records, report: Report) -> None:
-    """An embedded database has one writer: nobody can wait in a circle."""
-    for deadlocks, since in await records.select_rows("deadlocks"):
-        if deadlocks:
-            report.warn(
-                f"PostgreSQL ended {deadlocks} deadlocks in this database{_since(since)}. Dawr locks in one order and "
-                "cannot make one by itself: who else writes to these tables? `SELECT pg_stat_reset()` counts anew.",
-                about="locks",
-            )
-    for wait in await records.select_rows("lock_waits"):
-        look_at_wait(wait, report)
-    for idle in await records.select_rows("idle_transactions"):
-        look_at_idle(idle, report)
-    if report.is_fine_about("locks"):
-        report.fine("No deadlock, and nobody waits for a lock.", about="locks")
-
-
-def _since(since: int | None) -> str:
-    return "" if since is None else f" since {datetime.fromtimestamp(since / 1000, UTC):%Y-%m-%d %H:%M} UTC"
-
-
-def look_at_wait(row: Row, report: Report) -> None:
-    pid, program, waited_ms, blocker, its_program, its_state = row
-    say = report.wrong if waited_ms >= LONG_WAIT_MS else report.warn
-    say(
-        f"Session {pid} ({program or 'unnamed'}) has waited {waited_ms / 1000:.1f} s for a lock that session {blocker} "
-        f"({its_program or 'unnamed'}, {its_state}) holds. A moment is normal. If it stays, end that one: "
-        f"`SELECT pg_terminate_backend({blocker})`.",
-        about="locks",
-    )
-
-
-def look_at_idle(row: Row, report: Report) -> None:
-    pid, program, idle_ms = row
-    if idle_ms >= LONG_IDLE_MS:
-        report.wrong(
-            f"Session {pid} ({program or 'unnamed'}) has left a transaction open for {idle_ms / 1000:.0f} s: what it "
-            f"locked stays locked. End it: `SELECT pg_terminate_backend({pid})`.",
-            about="locks",
         )
 
 

@@ -12,6 +12,7 @@ from dawr.settings import Settings, SettingUnfit
 SECONDS = 2
 OLDEST = 7
 MOST_SKEW_MS = 2000
+NEARLY_FULL = 0.9
 
 
 async def look_at_limits(settings: Settings, report: Report) -> None:
@@ -81,5 +82,22 @@ def look_at_shared_info(info: Mapping[str, object], report: Report) -> None:
             "set it to noeviction, or give it more memory.",
             about="limits",
         )
+    _look_at_memory(info, name, report)
     if report.is_fine_about("limits"):
         report.fine(f"{name} answers, and all processes count limits there together.", about="limits")
+
+
+def _look_at_memory(info: Mapping[str, object], name: str, report: Report) -> None:
+    """One that may forget is always nearly full, and that was said already."""
+    used, most = int(str(info.get("used_memory", 0))), int(str(info.get("maxmemory", 0)))
+    if not most or info.get("maxmemory_policy") != "noeviction" or used < most * NEARLY_FULL:
+        return
+    amount = f"{used // 1024:,} of {most // 1024:,} kB"
+    if used >= most:
+        report.wrong(
+            f"{name} is full ({amount}), so it takes no writes, and each process counts limits by itself. "
+            "Raise its maxmemory.",
+            about="limits",
+        )
+    else:
+        report.warn(f"{name} is nearly full ({amount}): raise its maxmemory.", about="limits")

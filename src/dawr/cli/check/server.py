@@ -9,7 +9,8 @@ from dawr.cli.check.directory import look_at_version
 from dawr.cli.check.findings import Report
 from dawr.settings import Settings
 
-SECONDS = 5
+SECONDS = 8
+"""Longer than it may take to find out that PostgreSQL hangs."""
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 - nothing listens there: it is asked
 OK = 200
 
@@ -31,8 +32,8 @@ def look_at_server(settings: Settings, report: Report) -> None:
     place = f"http://{settings.host}:{settings.port}"
     try:
         status, body = _ask(EVERYWHERE.get(settings.host, settings.host), settings.port)
-    except (OSError, HTTPException):
-        report.fine(f"No server answers at {place}.", about="server")
+    except (OSError, HTTPException) as failure:
+        look_at_silence(failure, place, report)
         return
     try:
         health = msgspec.json.decode(body, type=Health)
@@ -44,6 +45,21 @@ def look_at_server(settings: Settings, report: Report) -> None:
     else:
         report.wrong(f"The server at {place} is not well. {health.detail}", about="server")
     look_at_health(health, settings, report)
+
+
+def look_at_silence(failure: Exception, place: str, report: Report) -> None:
+    """Only who is refused knows that nobody is there."""
+    if isinstance(failure, ConnectionRefusedError):
+        report.fine(f"No server answers at {place}.", about="server")
+    elif isinstance(failure, TimeoutError):
+        report.wrong(
+            f"The server at {place} does not answer within {SECONDS} s: it hangs. Look at its log, and restart it.",
+            about="server",
+        )
+    elif isinstance(failure, HTTPException):
+        report.warn(f"Something else than this Dawr answers at {place}.", about="server")
+    else:
+        report.warn(f"The server at {place} cannot be asked: {str(failure) or type(failure).__name__}.", about="server")
 
 
 def look_at_health(health: Health, settings: Settings, report: Report) -> None:

@@ -48,12 +48,45 @@ GROUP BY t.venue_id, t.queue_id, t.day, t.round
 ORDER BY t.venue_id, t.queue_id, t.day, t.round
 LIMIT 20;
 
+-- name: check_waiting
+-- Lines whose counts by priority, written as Dawr writes them, are not those of the tickets that wait. Where tickets
+-- are missing, `check_lines` says so.
+SELECT v.slug, l.queue_id, l.day, l.round, l.waiting, coalesce(c.counted, '[0,0,0,0]')
+FROM lines AS l
+JOIN venues AS v ON v.venue_id = l.venue_id
+LEFT JOIN (
+    SELECT
+        t.venue_id, t.queue_id, t.day, t.round, count(*) AS tickets,
+        '[' || count(*) FILTER (WHERE t.state = 'waiting' AND t.priority = 0)
+        || ',' || count(*) FILTER (WHERE t.state = 'waiting' AND t.priority = 1)
+        || ',' || count(*) FILTER (WHERE t.state = 'waiting' AND t.priority = 2)
+        || ',' || count(*) FILTER (WHERE t.state = 'waiting' AND t.priority = 3) || ']' AS counted
+    FROM tickets AS t
+    GROUP BY t.venue_id, t.queue_id, t.day, t.round
+) AS c ON c.venue_id = l.venue_id AND c.queue_id = l.queue_id AND c.day = l.day AND c.round = l.round
+WHERE coalesce(c.tickets, 0) = l.last_number AND l.waiting <> coalesce(c.counted, '[0,0,0,0]')
+ORDER BY v.slug, l.queue_id, l.day, l.round
+LIMIT 20;
+
+-- name: check_ownerless
+-- Heads of nobody.
+SELECT h.venue_id FROM heads AS h
+WHERE NOT EXISTS (SELECT 1 FROM venues AS v WHERE v.venue_id = h.venue_id)
+ORDER BY h.venue_id
+LIMIT 20;
+
+-- name: check_documents
+SELECT venue_id, slug, document FROM venues ORDER BY slug;
+
 -- name: index_names
 -- One that could not be built to its end is as good as none.
 SELECT c.relname::text
 FROM pg_index AS i
 JOIN pg_class AS c ON c.oid = i.indexrelid
-WHERE c.relnamespace = current_schema()::regnamespace AND i.indisvalid;
+WHERE c.relnamespace = current_schema()::regnamespace AND i.indisvalid
+UNION ALL
+SELECT conname::text FROM pg_constraint
+WHERE connamespace = current_schema()::regnamespace AND contype = 'c';
 
 -- name: all_leases
 SELECT name, holder, fence, until_at, (extract(epoch FROM clock_timestamp()) * 1000)::bigint
@@ -77,21 +110,45 @@ FROM pg_stat_database
 WHERE datname = current_database();
 
 -- name: lock_waits
--- Who waits for whom, and for how long by now.
+-- Who waits for whom, for how long by now, and in which transaction the other has it. All of it from locks, which
+-- every role may see.
 SELECT
     w.pid,
     w.application_name,
-    coalesce(extract(epoch FROM clock_timestamp() - (
-        SELECT min(l.waitstart) FROM pg_locks AS l WHERE l.pid = w.pid AND NOT l.granted
-    )) * 1000, 0)::bigint,
-    b.pid,
+    coalesce(extract(epoch FROM clock_timestamp() - min(l.waitstart)) * 1000, 0)::bigint,
     b.application_name,
-    b.state
-FROM pg_stat_activity AS w
+    coalesce(b.state, 'of role ' || b.usename, 'unknown'),
+    b.pid,
+    coalesce((SELECT min(o.virtualtransaction) FROM pg_locks AS o WHERE o.pid = b.pid), '')
+FROM pg_locks AS l
+JOIN pg_stat_activity AS w ON w.pid = l.pid
 CROSS JOIN LATERAL unnest(pg_blocking_pids(w.pid)) AS k (pid)
 JOIN pg_stat_activity AS b ON b.pid = k.pid
-WHERE w.datname = current_database() AND w.wait_event_type = 'Lock'
+WHERE NOT l.granted AND w.datname = current_database()
+GROUP BY w.pid, w.application_name, b.pid, b.application_name, b.state, b.usename
 ORDER BY w.pid, b.pid;
+
+-- name: head_holders
+-- Who has locked heads to change them, or says so, and does not wait for anybody.
+SELECT DISTINCT
+    a.application_name,
+    coalesce(a.state, 'of role ' || a.usename, 'unknown'),
+    l.pid,
+    l.virtualtransaction
+FROM pg_locks AS l
+JOIN pg_stat_activity AS a ON a.pid = l.pid
+WHERE l.relation = 'heads'::regclass AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    AND l.granted AND l.mode NOT IN ('AccessShareLock', 'ShareUpdateExclusiveLock') AND l.pid <> pg_backend_pid()
+    AND NOT EXISTS (SELECT 1 FROM pg_locks AS o WHERE o.pid = l.pid AND NOT o.granted)
+ORDER BY l.pid;
+
+-- name: hidden_sessions
+-- How many sessions here do not let this role see what they do, and whose they are.
+SELECT current_user::text, string_agg(DISTINCT usename::text, ', '), count(*)
+FROM pg_stat_activity
+WHERE datname = current_database() AND usesysid IS NOT NULL
+    AND NOT pg_has_role(usesysid, 'USAGE') AND NOT pg_has_role('pg_read_all_stats', 'USAGE')
+HAVING count(*) > 0;
 
 -- name: idle_transactions
 -- Who has a transaction open and does nothing in it, and for how long by now.

@@ -48,8 +48,51 @@ GROUP BY t.venue_id, t.queue_id, t.day, t.round
 ORDER BY t.venue_id, t.queue_id, t.day, t.round
 LIMIT 20;
 
+-- name: check_waiting
+-- Lines whose counts by priority, written as Dawr writes them, are not those of the tickets that wait. Where tickets
+-- are missing, `check_lines` says so.
+SELECT v.slug, l.queue_id, l.day, l.round, l.waiting, coalesce(c.counted, '[0,0,0,0]')
+FROM lines AS l
+JOIN venues AS v ON v.venue_id = l.venue_id
+LEFT JOIN (
+    SELECT
+        t.venue_id, t.queue_id, t.day, t.round, count(*) AS tickets,
+        '[' || count(*) FILTER (WHERE t.state = 'waiting' AND t.priority = 0)
+        || ',' || count(*) FILTER (WHERE t.state = 'waiting' AND t.priority = 1)
+        || ',' || count(*) FILTER (WHERE t.state = 'waiting' AND t.priority = 2)
+        || ',' || count(*) FILTER (WHERE t.state = 'waiting' AND t.priority = 3) || ']' AS counted
+    FROM tickets AS t
+    GROUP BY t.venue_id, t.queue_id, t.day, t.round
+) AS c ON c.venue_id = l.venue_id AND c.queue_id = l.queue_id AND c.day = l.day AND c.round = l.round
+WHERE coalesce(c.tickets, 0) = l.last_number AND l.waiting <> coalesce(c.counted, '[0,0,0,0]')
+ORDER BY v.slug, l.queue_id, l.day, l.round
+LIMIT 20;
+
+-- name: check_ownerless
+-- Heads of nobody.
+SELECT h.venue_id FROM heads AS h
+WHERE NOT EXISTS (SELECT 1 FROM venues AS v WHERE v.venue_id = h.venue_id)
+ORDER BY h.venue_id
+LIMIT 20;
+
+-- name: check_documents
+SELECT venue_id, slug, document FROM venues ORDER BY slug;
+
 -- name: index_names
-SELECT name FROM sqlite_schema WHERE type = 'index';
+-- Keys and what is unique by the names that PostgreSQL gives them.
+SELECT name FROM sqlite_schema WHERE type = 'index'
+UNION ALL
+SELECT DISTINCT t.name || '_pkey'
+FROM sqlite_schema AS t
+JOIN pragma_table_info(t.name) AS c
+WHERE t.type = 'table' AND c.pk > 0
+UNION ALL
+SELECT t.name || '_' || group_concat(c.name, '_' ORDER BY c.seqno) || '_key'
+FROM sqlite_schema AS t
+JOIN pragma_index_list(t.name) AS i
+JOIN pragma_index_info(i.name) AS c
+WHERE t.type = 'table' AND i.origin = 'u'
+GROUP BY t.name, i.name;
 
 -- name: all_leases
 -- The clock is that of the machine which the file is on: whoever asks has it.
@@ -67,4 +110,10 @@ SELECT NULL WHERE FALSE;
 SELECT NULL WHERE FALSE;
 
 -- name: idle_transactions
+SELECT NULL WHERE FALSE;
+
+-- name: head_holders
+SELECT NULL WHERE FALSE;
+
+-- name: hidden_sessions
 SELECT NULL WHERE FALSE;
