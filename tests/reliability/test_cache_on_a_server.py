@@ -10,7 +10,7 @@ import pytest
 from dawr import system
 from dawr.reliability.cache import Cache, SharedEntries
 from dawr.reliability.shared import Shared
-from tests.reliability.caching import Counted, Truth, until
+from tests.reliability.caching import Counted, DrivenTicks, Truth, until
 from tests.servers import ValkeyServer, server_directory
 
 LONG = 60_000
@@ -242,6 +242,35 @@ async def test_an_invalidation_while_the_server_is_frozen_reaches_the_others_whe
             await asyncio.sleep(0.01)
     await elsewhere.close()
     await others.close()
+
+
+async def test_nobody_waits_behind_the_one_who_tries_a_server_that_is_known_to_be_away(valkey: ValkeyServer) -> None:
+    """And what is invalidated meanwhile still reaches the others, though that one try carries it not, and succeeds."""
+    ticks = DrivenTicks()
+    shared = Shared.open(valkey.url, ticks, prefix=PREFIX, patience_seconds=1.5)
+    others = Shared.open(valkey.url, system.ticks, prefix=PREFIX)
+    cache, elsewhere = (Cache(SharedEntries(one, system.correlation_id)) for one in (shared, others))
+    assert await elsewhere.get("a", Truth(1), tags=["x"], ttl_ms=LONG) == b"1"
+    os.kill(valkey.pid, signal.SIGSTOP)
+    try:
+        await cache.get("b", Truth(1), ttl_ms=LONG)
+        ticks.ms += 1000
+        trying = asyncio.create_task(cache.get("b", Truth(1), ttl_ms=LONG))
+        await asyncio.sleep(0.01)
+
+        assert await cache.get("c", Truth(2), ttl_ms=LONG) == b"2"
+        assert not await cache.invalidate("x")
+        assert not trying.done()
+    finally:
+        os.kill(valkey.pid, signal.SIGCONT)
+
+    await trying
+    assert not shared.is_away
+    async with asyncio.timeout(10):
+        while await elsewhere.get("a", Truth(3), tags=["x"], ttl_ms=LONG) == b"1":  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    for one in (cache, elsewhere, shared, others):
+        await one.close()
 
 
 async def test_what_a_process_invalidated_it_never_sees_again_even_right_after_the_thaw(

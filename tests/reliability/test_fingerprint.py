@@ -125,6 +125,28 @@ def test_what_is_no_number_is_refused_and_not_taken_for_null(number: float) -> N
     assert fingerprint({"a": [1.5, {"b": None}]})
 
 
+@pytest.mark.parametrize("payload", [{math.nan}, frozenset({math.inf}), [{"a": {1, -math.inf}}]])
+def test_a_set_is_looked_into_too(payload: Any) -> None:  # noqa: ANN401 - anything JSON can say
+    with pytest.raises(ValueError, match="no JSON"):
+        fingerprint(payload)
+
+
+@pytest.mark.parametrize("payload", [{1: "a"}, {"a": [{None: 1}]}, {math.inf: 1}, object()])
+def test_fields_without_a_text_for_a_name_and_what_json_cannot_say_are_refused(payload: Any) -> None:  # noqa: ANN401 - anything
+    with pytest.raises(ValueError, match="no JSON"):
+        fingerprint(payload)
+
+
+@pytest.mark.parametrize("innermost", [None, 1])
+def test_what_is_too_deep_is_refused(innermost: int | None) -> None:
+    payload: Any = innermost
+    for _ in range(20_000):
+        payload = [payload]
+
+    with pytest.raises(ValueError, match="no JSON"):
+        fingerprint(payload)
+
+
 def test_half_of_a_pair_of_surrogates_is_refused() -> None:
     with pytest.raises(ValueError, match="surrogates"):
         fingerprint(json.loads('"\\ud800"'))

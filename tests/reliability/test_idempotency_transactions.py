@@ -140,6 +140,11 @@ def clock() -> DrivenClock:
     return DrivenClock()
 
 
+@pytest.fixture
+async def patient(backend: Backend, clock: DrivenClock) -> Idempotency:
+    return Idempotency(await backend.open(), clock, patience_ms=20_000)
+
+
 async def book(app: App, idempotency: Idempotency, claim: Claim = CLAIM) -> Reply:
     async with app.begin() as begun:
         return await idempotency.run_in(begun.transaction, claim, begun.book)
@@ -251,8 +256,8 @@ async def test_a_connection_without_a_transaction_is_refused(
 
 
 @pytest.mark.parametrize("driver", ["asyncpg"])
-async def test_many_transactions_at_once_have_one_effect(backend: Backend, app: App, idempotency: Idempotency) -> None:
-    replies = await asyncio.gather(*(book(app, idempotency) for _ in range(30)))
+async def test_many_transactions_at_once_have_one_effect(backend: Backend, app: App, patient: Idempotency) -> None:
+    replies = await asyncio.gather(*(book(app, patient) for _ in range(30)))
 
     assert Counter(replies) == {DONE: 1, REPLAYED: 29}
     assert await backend.rows(BOOKINGS) == [(1,)]
@@ -260,13 +265,13 @@ async def test_many_transactions_at_once_have_one_effect(backend: Backend, app: 
 
 @pytest.mark.parametrize("driver", ["asyncpg"])
 async def test_of_many_transactions_that_retry_what_failed_one_has_an_effect(
-    backend: Backend, app: App, idempotency: Idempotency
+    backend: Backend, app: App, idempotency: Idempotency, patient: Idempotency
 ) -> None:
     with pytest.raises(RuntimeError):
         async with idempotency.claimed(CLAIM):
             pass
 
-    replies = await asyncio.gather(*(book(app, idempotency) for _ in range(30)))
+    replies = await asyncio.gather(*(book(app, patient) for _ in range(30)))
 
     assert Counter(replies) == {DONE: 1, REPLAYED: 29}
     assert await backend.rows(BOOKINGS) == [(1,)]
@@ -288,3 +293,47 @@ async def test_what_is_taken_over_while_the_purge_runs_is_not_purged(
 
     assert await purging == 0
     assert await idempotency.check(CLAIM) == REPLAYED
+
+
+@pytest.mark.parametrize("driver", ["asyncpg"])
+async def test_nobody_waits_for_another_transaction_longer_than_their_patience(
+    backend: Backend, app: App, idempotency: Idempotency
+) -> None:
+    for claim in (CLAIM, await failed(idempotency)):
+        async with app.begin() as begun:
+            assert await idempotency.run_in(begun.transaction, claim, begun.book) == DONE
+
+            async with asyncio.timeout(10):
+                with pytest.raises(InProgress):
+                    await book(app, idempotency, claim)
+
+    assert await backend.rows(BOOKINGS) == [(2,)]
+
+
+@pytest.mark.parametrize("driver", ["asyncpg"])
+async def test_how_long_the_rest_of_a_transaction_waits_is_its_own_affair(
+    backend: Backend, idempotency: Idempotency
+) -> None:
+    connection = await asyncpg.connect(backend.address, ssl=False)
+    seen = []
+
+    async def work() -> Reply:
+        seen.append(await connection.fetchval("SHOW lock_timeout"))
+        return DONE
+
+    await connection.execute("SET lock_timeout = '7s'")
+    async with connection.transaction():
+        await idempotency.run_in(PostgresTransaction(connection), CLAIM, work)
+        seen.append(await connection.fetchval("SHOW lock_timeout"))
+    seen.append(await connection.fetchval("SHOW lock_timeout"))
+    await connection.close()
+
+    assert seen == ["7s"] * 3
+
+
+async def failed(idempotency: Idempotency) -> Claim:
+    claim = Claim.of({"room": 8}, scope="bookings", key="failed")
+    with pytest.raises(RuntimeError):
+        async with idempotency.claimed(claim):
+            pass
+    return claim

@@ -2,14 +2,16 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dawr.reliability import lease
 from dawr.reliability.lease import Fence, Lease, LeaseLost, Leases
-from tests.reliability.backends import Backend
+from dawr.reliability.records import Argument, Records
+from tests.reliability.backends import Backend, opened
 from tests.servers import PostgresServer, server_directory
 from tests.stores.databases import PostgresDatabase, wall_clock
 
@@ -179,6 +181,62 @@ async def test_a_database_that_is_away_ends_the_work_in_time_and_is_found_again(
         assert workers.began == [("one", 1), ("one", 2)]
         await workers.stop_all()
         await store.close()
+
+
+class Far:
+    """The way to a database, which is slow, and then leads nowhere."""
+
+    def __init__(self, records: Records) -> None:
+        self.there_seconds = self.back_seconds = 0.0
+        self.renewed = asyncio.Event()
+        self._is_cut = False
+        self._records = records
+
+    async def select_rows(self, name: str, *arguments: Argument) -> Sequence[Any]:
+        await self._pass(self.there_seconds)
+        return await self._records.select_rows(name, *arguments)
+
+    async def change_rows(self, name: str, *arguments: Argument) -> int:
+        await self._pass(0)
+        changed = await self._records.change_rows(name, *arguments)
+        await self._pass(self.back_seconds)
+        if name == "renew_lease":
+            self._is_cut = True
+            self.renewed.set()
+        return changed
+
+    async def _pass(self, seconds: float) -> None:
+        if self._is_cut:
+            await asyncio.Event().wait()
+        await asyncio.sleep(seconds)
+
+
+async def test_nobody_who_is_far_away_and_then_cut_off_believes_in_a_lease_that_another_can_have(
+    tmp_path: Path,
+) -> None:
+    """It counts from when it asked, not from when it was answered: the database counts from between the two."""
+    async with opened("sqlite", str(tmp_path / "kit.db")) as near, opened("sqlite", str(tmp_path / "kit.db")) as others:
+        far, at_work = Far(near), asyncio.Event()
+
+        async def work(_: Fence) -> None:
+            at_work.set()
+            far.there_seconds, far.back_seconds = 0.5, 0.6
+            try:
+                await asyncio.Event().wait()
+            finally:
+                at_work.clear()
+
+        running = asyncio.create_task(Lease(Leases(far, wall_clock), "work", holder="one", lease_ms=2000).run(work))
+        await far.renewed.wait()
+        assert at_work.is_set()
+
+        async with asyncio.timeout(10):
+            while not await Leases(others, wall_clock).take("work", "two"):  # noqa: ASYNC110 - the database knows it
+                await asyncio.sleep(0.02)
+
+        assert not at_work.is_set()
+        running.cancel()
+        await asyncio.wait([running])
 
 
 async def until(holds: Callable[[], bool]) -> None:

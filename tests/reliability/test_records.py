@@ -10,7 +10,7 @@ import pytest
 
 from dawr.reliability.postgres_records import PostgresRecords
 from dawr.reliability.records import Records, kit_migrations
-from dawr.reliability.sqlite_records import SqliteRecords
+from dawr.reliability.sqlite_records import SqliteRecords, _Change
 from tests.reliability.backends import Backend
 
 ALONE = ("sqlite", "sqlite3", "postgres")
@@ -84,6 +84,34 @@ async def test_when_the_file_stays_locked_everybody_is_told_and_nothing_was_writ
     blocker.execute("ROLLBACK")
     assert await claim(records, "k0") == 1
     blocker.close()
+    await records.close()
+
+
+async def test_a_change_is_written_before_it_is_answered_however_many_who_are_gone_left_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dawr.reliability.sqlite_records.MOST_AT_ONCE", 2)
+    records = SqliteRecords(tmp_path / "kit.db")
+    await records.create_tables()
+    records._waiting.extend(_Change("SELECT 1", ()) for _ in range(20))  # of those who leave in this moment
+
+    assert await claim(records, "patient") == 1
+
+    assert await records.select_rows("find_answer", "s", "p", "patient")
+    await records.close()
+
+
+async def test_what_was_refused_because_the_file_cannot_be_opened_is_not_written_later(tmp_path: Path) -> None:
+    records = SqliteRecords(tmp_path / "not yet" / "kit.db")
+    with pytest.raises(apsw.CantOpenError):
+        await claim(records, "refused")
+    assert not records._waiting
+    (tmp_path / "not yet").mkdir()
+    await records.create_tables()
+
+    assert await claim(records, "later") == 1
+
+    assert not await records.select_rows("find_answer", "s", "p", "refused")
     await records.close()
 
 

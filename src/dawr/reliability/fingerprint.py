@@ -17,10 +17,15 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 def fingerprint(*parts: Any) -> str:  # noqa: ANN401 - anything JSON can say
     """SHA-256 of the parts as canonical JSON: keys sorted at every depth.
 
-    `ValueError` for what is no JSON: NaN, the infinities, half of a surrogate pair.
+    `ValueError` for what is no JSON: NaN, the infinities, half of a surrogate pair, a field whose name is no
+    text; and for what is nested too deep to be read.
     """
-    encoded = _encode(parts)
-    if b"null" in encoded and not _is_json(parts):
+    try:
+        encoded = _encode(parts)
+        is_json = b"null" not in encoded or _is_json(parts)
+    except (TypeError, RecursionError) as error:
+        raise ValueError(f"This is no JSON: {error}") from error
+    if not is_json:
         raise ValueError("NaN and the infinities are no JSON: they would all look like null")
     return sha256(encoded).hexdigest()
 
@@ -31,6 +36,6 @@ def _is_json(part: Any) -> bool:  # noqa: ANN401 - anything JSON can say
         return isfinite(part)
     if isinstance(part, dict):
         return all(map(_is_json, part.values()))
-    if isinstance(part, list | tuple):
+    if isinstance(part, list | tuple | set | frozenset):
         return all(map(_is_json, part))
     return True

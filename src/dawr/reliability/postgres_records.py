@@ -1,22 +1,27 @@
 """The kit's rows in PostgreSQL, or within a transaction that the caller has open there."""
 
 import asyncio
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import asyncpg
 
-from dawr.reliability.records import Argument, NotInTransaction, kit_migrations, kit_statements
+from dawr.reliability.records import Argument, NotInTransaction, Records, RowHeld, kit_migrations, kit_statements
 
+T = TypeVar("T")
 if TYPE_CHECKING:
     Pool = asyncpg.Pool[asyncpg.Record]
-    Connection = asyncpg.Connection[asyncpg.Record] | asyncpg.pool.PoolConnectionProxy[asyncpg.Record]
+    Pooled = asyncpg.pool.PoolConnectionProxy[asyncpg.Record]
+    Connection = asyncpg.Connection[asyncpg.Record] | Pooled
 
-PATIENCE_SECONDS = 5
+PATIENCE_SECONDS = 5.0
+RESET_SECONDS = 1.0
+CREATE_SECONDS = 60.0
 
 
 class PostgresRecords:
-    """A statement takes a connection of the pool, and at most five seconds."""
+    """A statement takes a connection of the pool, and at most five seconds, also when the server is frozen."""
 
     def __init__(self, pool: "Pool") -> None:
         self._pool = pool
@@ -24,8 +29,34 @@ class PostgresRecords:
 
     async def create_tables(self) -> list[str]:
         """Make what is not there yet, however many do so at once. Says what was made."""
+        return await self._run(self._create_tables, CREATE_SECONDS)
+
+    async def select_rows(self, name: str, *arguments: Argument) -> Sequence[Any]:
+        return await self._run(lambda c: c.fetch(self._statements[name], *arguments), PATIENCE_SECONDS)
+
+    async def change_rows(self, name: str, *arguments: Argument) -> int:
+        return _rows_in(await self._run(lambda c: c.execute(self._statements[name], *arguments), PATIENCE_SECONDS))
+
+    async def _run(self, work: Callable[["Pooled"], Awaitable[T]], seconds: float) -> T:
+        """Whoever runs out of time, or is cancelled, leaves at once: no connection that failed is asked once more."""
+        connection: Pooled | None = None
+        try:
+            async with asyncio.timeout(seconds):
+                connection = await self._pool.acquire()
+                return await work(connection)
+        except BaseException:
+            if connection is not None:
+                with suppress(asyncpg.InterfaceError):  # a connection that was lost has gone back by itself
+                    connection.terminate()
+            raise
+        finally:
+            if connection is not None:
+                with suppress(Exception):  # the pool throws it away then; what it answered holds
+                    await self._pool.release(connection, timeout=RESET_SECONDS)
+
+    async def _create_tables(self, connection: "Pooled") -> list[str]:
         sql = self._statements
-        async with self._pool.acquire() as connection, connection.transaction():
+        async with connection.transaction():
             await connection.execute("SELECT pg_advisory_xact_lock(hashtext('reliability kit'))")
             await connection.execute(sql["create_kit_migrations"])
             made = {number for (number,) in await connection.fetch(sql["applied_kit_migrations"])}
@@ -34,14 +65,6 @@ class PostgresRecords:
                 await connection.execute(migration.sql)
                 await connection.execute(sql["add_kit_migration"], migration.number, migration.name)
         return [migration.name for migration in todo]
-
-    async def select_rows(self, name: str, *arguments: Argument) -> Sequence[Any]:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            return await self._pool.fetch(self._statements[name], *arguments)
-
-    async def change_rows(self, name: str, *arguments: Argument) -> int:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            return _rows_in(await self._pool.execute(self._statements[name], *arguments))
 
 
 class PostgresTransaction:
@@ -55,11 +78,38 @@ class PostgresTransaction:
         if not self._connection.is_in_transaction():
             raise NotInTransaction
 
+    def waiting_at_most(self, ms: int) -> Records:
+        return _Impatient(self._connection, ms)
+
     async def select_rows(self, name: str, *arguments: Argument) -> Sequence[Any]:
         return await self._connection.fetch(self._statements[name], *arguments)
 
     async def change_rows(self, name: str, *arguments: Argument) -> int:
         return _rows_in(await self._connection.execute(self._statements[name], *arguments))
+
+
+class _Impatient(PostgresTransaction):
+    """Only for its own statements: how long the caller's wait is put back as it was."""
+
+    def __init__(self, connection: "Connection", ms: int) -> None:
+        super().__init__(connection)
+        self._ms = max(ms, 1)  # 0 is PostgreSQL's word for ever
+
+    async def change_rows(self, name: str, *arguments: Argument) -> int:
+        before = await self._wait_for_locks(str(self._ms))
+        try:
+            changed = await super().change_rows(name, *arguments)
+        except asyncpg.LockNotAvailableError:
+            raise RowHeld from None
+        await self._wait_for_locks(before)
+        return changed
+
+    async def _wait_for_locks(self, how_long: str) -> str:
+        """How long it was before. It ends with the transaction in any case."""
+        before: str = await self._connection.fetchval(
+            "SELECT current_setting('lock_timeout'), set_config('lock_timeout', $1, true)", how_long
+        )
+        return before
 
 
 def _rows_in(tag: str) -> int:

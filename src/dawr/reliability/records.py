@@ -27,12 +27,19 @@ class OpenTransaction(Records, Protocol):
     def must_be_open(self) -> None:
         """Raise `NotInTransaction` unless it is."""
 
+    def waiting_at_most(self, ms: int) -> Records:
+        """The same, but what somebody else is changing is waited for so long: then `RowHeld`, and roll back."""
+
 
 class NotInTransaction(Exception):
     """This connection has no open transaction: begin one, or the answer would not commit with its effect."""
 
     def __init__(self) -> None:
         super().__init__(self.__doc__)
+
+
+class RowHeld(Exception):
+    """Another transaction is changing this row, and has not ended yet."""
 
 
 class Migration(msgspec.Struct, frozen=True):

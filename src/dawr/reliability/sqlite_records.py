@@ -18,13 +18,17 @@ from typing import Any, Protocol, TypeVar
 
 import apsw
 
-from dawr.reliability.records import Argument, NotInTransaction, kit_migrations, kit_statements
+from dawr.reliability.records import Argument, NotInTransaction, Records, kit_migrations, kit_statements
 
 T = TypeVar("T")
 
 BUSY_MS = 5000
 MOST_AT_ONCE = 256
 TRIES = 50
+
+
+class NotWritten(Exception):
+    """Nobody has written this, or tried to."""
 
 
 class SqliteConnection(Protocol):
@@ -61,9 +65,11 @@ class SqliteRecords:
         change = _Change(self._statements[name], arguments)
         self._waiting.append(change)
         try:
-            await self._writing.do(self._write_what_waits)
-        except asyncio.CancelledError:
+            await self._writing.do(lambda connection: self._write(change, connection))
+        except BaseException:
             change.is_wanted = False
+            with suppress(ValueError):  # somebody else is at it, or has written it
+                self._waiting.remove(change)
             raise
         if isinstance(change.outcome, Exception):
             raise change.outcome
@@ -73,11 +79,16 @@ class SqliteRecords:
         await self._reading.close()
         await self._writing.close()
 
+    def _write(self, change: "_Change", connection: SqliteConnection) -> None:
+        """Until it is written, or refused, together with what came before it: others may have left."""
+        while isinstance(change.outcome, NotWritten) and self._waiting:
+            self._write_what_waits(connection)
+
     def _write_what_waits(self, connection: SqliteConnection) -> None:
-        """Everybody who waits comes here once, so whoever is left by one commit is written by the next."""
-        batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), MOST_AT_ONCE))]
-        if not batch:
-            return
+        batch: list[_Change] = []
+        with suppress(IndexError):  # whoever goes away meanwhile takes theirs along
+            while len(batch) < MOST_AT_ONCE:
+                batch.append(self._waiting.popleft())
         try:
             connection.execute("BEGIN IMMEDIATE")
             for change in batch:
@@ -85,9 +96,9 @@ class SqliteRecords:
                     change.run(connection)
             connection.execute("COMMIT")
         except Exception as error:  # noqa: BLE001 - whatever it is, it is told to everybody whose change it undid
-            _roll_back(connection)
             for change in batch:
                 change.outcome = error
+            _roll_back(connection)
 
     def _create_tables(self, connection: SqliteConnection) -> list[str]:
         connection.execute("BEGIN IMMEDIATE")
@@ -117,6 +128,9 @@ class SqliteTransaction:
         if not self._connection.in_transaction:
             raise NotInTransaction
 
+    def waiting_at_most(self, ms: int) -> Records:  # noqa: ARG002 - whoever has begun to write waits for nobody
+        return self
+
     async def select_rows(self, name: str, *arguments: Argument) -> Sequence[Any]:
         return _select(self._connection, self._statements[name], arguments)
 
@@ -128,7 +142,7 @@ class _Change:
     """A statement that waits to be written, and what came of it."""
 
     def __init__(self, sql: str, arguments: tuple[Argument, ...]) -> None:
-        self.outcome: int | Exception = 0
+        self.outcome: int | Exception = NotWritten()
         self.is_wanted = True
         self._sql = sql
         self._arguments = arguments

@@ -86,6 +86,8 @@ class Conversation:
     async def _ask(self, command: Command | None, alike: Hashable) -> Any:  # noqa: ANN401
         if self._is_closed:
             raise CacheAway("closed")
+        if self._talking is not None and self._shared.is_away:
+            raise CacheAway("one tries already")  # the others need not wait for what comes of it
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
         asked = self._asked.get(alike) if alike is not None else None
@@ -106,6 +108,7 @@ class Conversation:
                 await self._go(list(gathered.values()))
         finally:
             self._talking = None
+            self._go_again_later()
 
     async def _go(self, asked: list[Asked]) -> None:
         """Everybody is answered, whatever happens on the way."""
@@ -115,7 +118,6 @@ class Conversation:
             answers = iter(await self._shared.ask(lambda client: _trip(client, list(owed), commands)))
         except SharedAway as away:
             _resolve(asked, [CacheAway(str(away))] * len(asked))
-            self._go_again_later()
         except Exception as fault:  # noqa: BLE001 - whatever it is, it is for those who asked
             _resolve(asked, [fault] * len(asked))
         else:

@@ -15,6 +15,9 @@ ANONYMOUS = "anonymous"
 
 DAY_MS = 24 * 60 * 60 * 1000
 LEASE_MS = 30_000
+LONGEST = 255
+MOST_BYTES = 2500
+"""PostgreSQL's index takes little more."""
 
 
 class KeyConflict(Exception):
@@ -55,6 +58,14 @@ class AnswerKey(NamedTuple):
     principal: str
     key: str
 
+    def must_be_storable(self) -> None:
+        """`ValueError` for what one database keeps and another does not."""
+        for part, text in zip(self._fields, self, strict=True):
+            if "\0" in text or len(text) > LONGEST or not _is_unicode(text):
+                raise ValueError(f"The {part} of a claim has at most {LONGEST} characters, and no NUL among them.")
+        if sum(len(text.encode()) for text in self) > MOST_BYTES:
+            raise ValueError(f"Scope, principal and key of a claim have at most {MOST_BYTES} bytes together.")
+
 
 class Claim(msgspec.Struct, frozen=True):
     """What a request with an idempotency key brings along."""
@@ -78,7 +89,9 @@ class Claim(msgspec.Struct, frozen=True):
         lease_ms: int = LEASE_MS,
     ) -> Self:
         """For a request that says what it wants by this payload."""
-        return cls(AnswerKey(scope, principal, key), fingerprint(payload), keep_ms, lease_ms)
+        named = AnswerKey(scope, principal, key)
+        named.must_be_storable()
+        return cls(named, fingerprint(payload), keep_ms, lease_ms)
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -115,6 +128,12 @@ class Reply(msgspec.Struct, frozen=True):
     body: bytes
     replayed: bool = False
 
+    def must_be_bytes(self) -> None:
+        """Nobody checks a body when it is made: what is no bytes is refused before it is stored."""
+        body: object = self.body
+        if not isinstance(body, bytes):
+            raise TypeError(f"The body of a reply is bytes, not {type(body).__name__}.")
+
     def kept(self, claim: Claim, now: int) -> Answer:
         return Answer(
             *claim.key,
@@ -126,3 +145,12 @@ class Reply(msgspec.Struct, frozen=True):
             body=self.body,
             expires_at=now + claim.keep_ms,
         )
+
+
+def _is_unicode(text: str) -> bool:
+    """Half of a surrogate pair is none."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -10,12 +10,12 @@ import functools
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from hashlib import sha256
-from typing import Any, ParamSpec
+from typing import Any, NamedTuple, ParamSpec
 
 import structlog
 
 from dawr.reliability.idempotency.answers import Answer, Claim, ClaimLost, InProgress, KeyReused, Reply
-from dawr.reliability.records import OpenTransaction, Records
+from dawr.reliability.records import OpenTransaction, Records, RowHeld
 
 P = ParamSpec("P")
 Work = Callable[[], Awaitable[Reply]]
@@ -51,8 +51,9 @@ class Idempotency:
     ) -> None:
         self.records = records
         self._clock = clock
-        self._patience_seconds = patience_ms / 1000
+        self._patience_ms = patience_ms
         self._count = count
+        self._given_up: set[asyncio.Task[None]] = set()
 
     async def check(self, claim: Claim) -> Reply | None:
         """The answer that a retry would get now. None: there is none yet, and nobody is at work on it."""
@@ -112,7 +113,8 @@ class Idempotency:
     async def run_in(self, transaction: OpenTransaction, claim: Claim, work: Work) -> Reply:
         """For an effect in the same database: claim, effect and answer are one commit of the caller's.
 
-        Whoever comes meanwhile waits for that commit. If the work raises, roll back: nothing was claimed.
+        Whoever comes meanwhile waits for that commit, but not for long. Whatever is raised, roll back: nothing
+        was claimed.
         """
         transaction.must_be_open()
         found = await self._obtain_in(transaction, claim)
@@ -133,12 +135,12 @@ class Idempotency:
     async def _obtain(self, claim: Claim) -> Reply | Fence:
         """An answer or the claim. Whoever is at work on it is waited for, but not for long."""
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + self._patience_seconds
+        deadline = loop.time() + self._patience_ms / 1000
         pause = FIRST_PAUSE_SECONDS
         while True:
             left = deadline - loop.time()
             try:
-                return await self._try(self.records, claim)
+                return await self._try(claim)
             except InProgress:
                 if left <= 0:
                     self._count("in_progress")
@@ -148,16 +150,25 @@ class Idempotency:
 
     async def _obtain_in(self, transaction: OpenTransaction, claim: Claim) -> Reply | Fence:
         """Whoever loses a race here has waited for the winner's commit: a second look finds the answer."""
-        with suppress(InProgress):
-            return await self._try(transaction, claim)
+        records = transaction.waiting_at_most(self._patience_ms)
         try:
-            return await self._try(transaction, claim)
-        except InProgress:
+            with suppress(InProgress):
+                return await self._try_in(records, claim)
+            return await self._try_in(records, claim)
+        except (InProgress, RowHeld):
             self._count("in_progress")
-            raise
+            raise InProgress from None
 
-    async def _try(self, records: Records, claim: Claim) -> Reply | Fence:
+    async def _try(self, claim: Claim) -> Reply | Fence:
         """`InProgress`: somebody is at work on it, or was quicker."""
+        bid = await self._bid(self.records, claim)
+        return bid if isinstance(bid, Reply) else self._won(claim, bid, await self._place(claim, bid))
+
+    async def _try_in(self, records: Records, claim: Claim) -> Reply | Fence:
+        bid = await self._bid(records, claim)
+        return bid if isinstance(bid, Reply) else self._won(claim, bid, await records.change_rows(*bid.change))
+
+    async def _bid(self, records: Records, claim: Claim) -> "Reply | Bid":
         seen = await self._find(records, claim)
         reply = self._judge(claim, seen)
         if reply is not None:
@@ -168,16 +179,36 @@ class Idempotency:
         lease_until = now + claim.lease_ms
         lease = (claim.fingerprint, lease_until, fence, max(lease_until, now + claim.keep_ms))
         if seen is None:
-            claimed = await records.change_rows("claim_answer", *claim.key, *lease)
-        else:
-            claimed = await records.change_rows("take_over_answer", *claim.key, *lease, seen.fence, now)
-        if not claimed:
+            return Bid(("claim_answer", *claim.key, *lease), fence)
+        change = ("take_over_answer", *claim.key, *lease, seen.fence, now)
+        return Bid(change, fence, takes_over=seen.expires_at > now)
+
+    async def _place(self, claim: Claim, bid: "Bid") -> int:
+        """Whoever is cancelled meanwhile began no work: if the claim turns out to be theirs, it is given up."""
+        placing = asyncio.ensure_future(self.records.change_rows(*bid.change))
+        try:
+            return await asyncio.shield(placing)
+        except asyncio.CancelledError:
+            giving_up = asyncio.create_task(self._give_up(claim, bid, placing))
+            self._given_up.add(giving_up)
+            giving_up.add_done_callback(self._given_up.discard)
+            raise
+
+    async def _give_up(self, claim: Claim, bid: "Bid", placing: asyncio.Future[int]) -> None:
+        try:
+            if await placing:
+                await self.records.change_rows("fail_claim", *claim.key, bid.fence)
+        except Exception:
+            log.exception("idempotency.not_stored", **_named(claim))
+
+    def _won(self, claim: Claim, bid: "Bid", changed: int) -> Fence:
+        if not changed:
             log.info("idempotency.race_lost", **_named(claim))
             raise InProgress
         self._count("run")
-        if seen is not None and seen.expires_at > now:
+        if bid.takes_over:
             self._count("take_over")
-        return fence
+        return bid.fence
 
     async def _find(self, records: Records, claim: Claim) -> Answer | None:
         rows = await records.select_rows("find_answer", *claim.key)
@@ -194,6 +225,15 @@ class Idempotency:
         if reply is not None:
             self._count("replay")
         return reply
+
+
+class Bid(NamedTuple):
+    """A statement that gets the claim, unless somebody else is quicker."""
+
+    change: tuple[Any, ...]
+    """Its name, and its arguments."""
+    fence: Fence
+    takes_over: bool = False
 
 
 class Attempt:
@@ -223,6 +263,7 @@ class Attempt:
 
     async def _complete(self, records: Records, reply: Reply) -> Reply:
         self._stop_beating()
+        reply.must_be_bytes()
         expires_at = self._clock() + self._claim.keep_ms
         completed = await records.change_rows(
             "complete_claim", *self._claim.key, self.fence, reply.status, reply.body, expires_at
