@@ -62,7 +62,7 @@ class AnswerKey(NamedTuple):
         """`ValueError` for what one database keeps and another does not."""
         for part, text in zip(self._fields, self, strict=True):
             if "\0" in text or len(text) > LONGEST or not _is_unicode(text):
-                raise ValueError(f"The {part} of a claim has at most {LONGEST} characters, and no NUL among them.")
+                raise ValueError(f"The {part} of a claim has at most {LONGEST} characters of Unicode, and no NUL.")
         if sum(len(text.encode()) for text in self) > MOST_BYTES:
             raise ValueError(f"Scope, principal and key of a claim have at most {MOST_BYTES} bytes together.")
 
