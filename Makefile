@@ -2,7 +2,7 @@
 
 PYTHON ?= python3
 PORT ?= 8787
-JOBS ?= 2
+JOBS ?= 3
 
 FUZZING := tests/api/test_schemathesis.py
 
@@ -27,7 +27,7 @@ demo: .venv/.runtime ## Start the sample venues on 127.0.0.1:8787 (PORT=)
 test: .venv/.installed ## Run every test but the long ones
 	# The fuzzing first and alone: its tests share one name each, and would be run once only by several processes.
 	$(PYTEST) -q $(FUZZING) --cov --cov-report= --cov-fail-under=0
-	$(PYTEST) -q -m "not prove" -n $(JOBS) --dist loadfile --ignore $(FUZZING) \
+	$(PYTEST) -q -m "not prove" -n $(JOBS) --dist loadfile --no-loadscope-reorder --ignore $(FUZZING) \
 		--cov --cov-append --cov-report=term-missing:skip-covered
 
 check: .venv/.installed ## Lint, format and types

@@ -8,6 +8,17 @@ import structlog
 
 from tests.servers import PostgresServer, ValkeyServer, server_directory
 
+LONGEST_FIRST = ("stories", "operations", "cli", "reliability")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that take long begin first, so that at the end no process waits for another."""
+    items.sort(key=lambda item: _place_of(item.path.parent.name))
+
+
+def _place_of(folder: str) -> int:
+    return LONGEST_FIRST.index(folder) if folder in LONGEST_FIRST else len(LONGEST_FIRST)
+
 
 @pytest.fixture(scope="session")
 def anyio_backend() -> tuple[str, dict[str, Any]]:
