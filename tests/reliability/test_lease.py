@@ -34,17 +34,6 @@ async def backend(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
     await backend.close()
 
 
-@pytest.fixture
-async def leases(backend: Backend) -> Leases:
-    return Leases(await backend.open(), wall_clock)
-
-
-@pytest.fixture
-async def others(backend: Backend, leases: Leases) -> Leases:
-    """The same, from another process."""
-    return Leases(await backend.open(), wall_clock)
-
-
 # Taking, renewing, giving back
 
 

@@ -4,19 +4,13 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from dawr.domain.errors import (
-    InvalidValue,
-    JoinedTooOften,
     LineEnded,
-    OutsideHours,
-    QueueClosed,
-    QueueFull,
     QueuePaused,
     TicketInWrongState,
     UnknownQueue,
     UnknownTicket,
     UnknownVenue,
     UnknownVisit,
-    VenueInactive,
 )
 from dawr.domain.ticket import State, Ticket, TicketId, VisitId
 from dawr.domain.venue import Unnamed
@@ -29,6 +23,7 @@ from dawr.operations.ticket import Place
 from dawr.operations.visitor import Cancel, Join
 from dawr.reliability.idempotency import Reply
 from dawr.web.api.queues import ListQuery, NoInput, cursor_at, place_of_cursor
+from dawr.web.api.tickets import TAKE_REFUSALS
 from dawr.web.call import Call, Response, answered, rendered
 from dawr.web.doors.restaurant_shapes import (
     Entry,
@@ -208,16 +203,7 @@ ROUTES = (
         status=201,
         venue="venue",
         limit="join",
-        refusals=(
-            UnknownVenue,
-            UnknownQueue,
-            VenueInactive,
-            QueueClosed,
-            OutsideHours,
-            QueueFull,
-            JoinedTooOften,
-            InvalidValue,
-        ),
+        refusals=TAKE_REFUSALS,
         key_field="idempotencyKey",
         words=WORDS,
     ),
