@@ -40,7 +40,7 @@ bench: .venv/.installed ## Measure the engine, the edge, the kit, the restaurant
 	$(BIN)/python -m benchmarks.http
 	$(BIN)/python -m benchmarks.restaurant
 	$(BIN)/python -m benchmarks.streams
-	$(BIN)/python -m benchmarks.looks
+	$(BIN)/python -m benchmarks.status_cache
 	$(BIN)/python -m benchmarks.relay
 	$(BIN)/python -m benchmarks.instruments
 	$(BIN)/python -m benchmarks.kit_idempotency

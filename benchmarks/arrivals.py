@@ -5,6 +5,7 @@ from hashlib import sha256
 
 import msgspec
 
+from dawr.bootstrap.system import SystemIds, now
 from dawr.domain.day import Day
 from dawr.domain.queue import Queue, QueueId
 from dawr.domain.ticket import TicketId, VisitId
@@ -14,7 +15,6 @@ from dawr.operations.visitor import Issue
 from dawr.ports import Store
 from dawr.reliability.fingerprint import fingerprint
 from dawr.reliability.idempotency import ANONYMOUS, AnswerKey, Claim, Reply
-from dawr.system import SystemIds, now
 
 QUEUE = QueueId("lab")
 DESKS = 32

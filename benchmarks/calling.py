@@ -7,9 +7,9 @@ import msgspec
 from benchmarks.arrivals import DESKS, Arrival, arrivals
 from benchmarks.load import Load, Run, measure
 from benchmarks.sides import Database, Databases, WrongResult, issuing, must_be_whole
-from dawr.engine import Engine
+from dawr.bootstrap.system import now
+from dawr.engine.engine import Engine
 from dawr.operations.staff import CallNext
-from dawr.system import now
 
 FILLING_BATCH = 2000
 MOST_NEWCOMERS = 10_000

@@ -10,13 +10,13 @@ import time
 from collections.abc import Callable
 from timeit import repeat
 
-from dawr.log_buffer import LogBuffer
-from dawr.metrics import families
-from dawr.metrics.metrics import Metrics
-from dawr.metrics.region import Region
-from dawr.operation_log import OperationLog
+from dawr.observe.access_log import AccessLog
+from dawr.observe.log_buffer import LogBuffer
+from dawr.observe.metrics import families
+from dawr.observe.metrics.metrics import Metrics
+from dawr.observe.metrics.region import Region
+from dawr.observe.operation_log import OperationLog
 from dawr.ports import Changes
-from dawr.web.access_log import AccessLog
 from tests.builders import issue
 from tests.operations.clinic import a_transaction, decided, everything
 
@@ -85,7 +85,7 @@ def spans() -> dict[str, Callable[[], object]]:
     """Recorded, and sent nowhere."""
     from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415 - optional, as in the product
 
-    from dawr.otel import OtelTracing  # noqa: PLC0415 - optional, as in the product
+    from dawr.observe.otel import OtelTracing  # noqa: PLC0415 - optional, as in the product
 
     tracing = OtelTracing(TracerProvider(shutdown_on_exit=False), time.time_ns)
     return {"a request's span": lambda: tracing.begin().answered("POST", "/api/v1/queue/enter", 200, "5" * 32)}

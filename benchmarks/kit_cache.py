@@ -21,9 +21,9 @@ import uvloop
 from benchmarks.load import Load, Run, measure
 from benchmarks.report import Figure, figure, table
 from benchmarks.rounds import ratio, take_turns
+from dawr.bootstrap.system import correlation_id, ticks
 from dawr.reliability.cache import Cache, MemoryEntries, SharedEntries
 from dawr.reliability.shared import Shared
-from dawr.system import correlation_id, ticks
 from tests.servers import ValkeyServer, server_directory
 
 CALLERS = (1, 64)

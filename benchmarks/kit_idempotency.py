@@ -21,11 +21,11 @@ from benchmarks.load import Load, Run, measure
 from benchmarks.machine import NotADisk, look_at_machine, must_be_disk
 from benchmarks.report import Figure, figure, table
 from benchmarks.rounds import Runs, ratio, take_turns
+from dawr.bootstrap.system import now
 from dawr.reliability.idempotency import Claim, Idempotency, Reply
 from dawr.reliability.postgres_records import PostgresRecords
 from dawr.reliability.records import Records
 from dawr.reliability.sqlite_records import SqliteRecords
-from dawr.system import now
 from tests.servers import PostgresServer, server_directory
 
 CALLERS = (1, 64)

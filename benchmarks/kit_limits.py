@@ -16,11 +16,11 @@ import uvloop
 from benchmarks.load import Load, Run, measure
 from benchmarks.report import Figure, figure, table
 from benchmarks.rounds import Runs, ratio, take_turns
+from dawr.bootstrap.system import ticks
 from dawr.reliability.rate_limit import Limiter, LocalLimiter, Policy
 from dawr.reliability.rate_limit.shared_limiter import SharedLimiter
 from dawr.reliability.rate_limit.shared_log import SharedLog, Wanted
 from dawr.reliability.shared import Shared
-from dawr.system import ticks
 from tests.servers import ValkeyServer, server_directory
 
 CALLERS = (1, 16, 256)

@@ -17,12 +17,12 @@ import asyncpg
 import msgspec
 
 from benchmarks.arrivals import QUEUE, Arrival, receipt
+from dawr.bootstrap.system import now
 from dawr.domain.venue import Venue
 from dawr.reliability.idempotency import Reply
 from dawr.stores.postgres import SERVER_SETTINGS
 from dawr.stores.session import Row, all_statements
 from dawr.stores.sqlite import open_writing
-from dawr.system import now
 
 if TYPE_CHECKING:
     Pool = asyncpg.Pool[asyncpg.Record]

@@ -19,19 +19,19 @@ from urllib.parse import urlsplit
 
 import uvloop
 
-from dawr import system
+from dawr.bootstrap import system
 from dawr.domain.venue import VenueId
-from dawr.engine import Engine
+from dawr.engine.engine import Engine
 from dawr.live.hub import Hub
 from dawr.live.relay import Relay
-from dawr.reliability.census import Census
 from dawr.reliability.channel import Channel
+from dawr.reliability.process_count import ProcessCount
 from dawr.reliability.shared import Shared
 from dawr.stores.postgres import PostgresStore
 from tests.builders import a_queue, a_venue, issue
 from tests.running import Client, DawrServer, dawr, venue_document
 from tests.servers import PostgresServer, ValkeyServer, server_directory
-from tests.stores.doing import found
+from tests.stores.doing import create_venue
 
 ROUNDS = 5
 
@@ -73,7 +73,7 @@ async def an_engine(store: PostgresStore, redis_url: str | None) -> AsyncIterato
         yield Engine(store, system.now, committed=Hub(store, system.now, Random(1)).committed)
         return
     shared = Shared.open(redis_url, system.ticks, prefix="bench:")
-    relay = Relay(Channel(shared, "hints", Random(1)), Census(shared, "here"), "here")
+    relay = Relay(Channel(shared, "hints", Random(1)), ProcessCount(shared, "here"), "here")
     yield Engine(store, system.now, committed=Hub(store, system.now, Random(1), others=relay).committed)
     await relay.close()
     await shared.close()
@@ -95,7 +95,7 @@ async def commits(url: str, redis_url: str | None, venue_id: VenueId, number: in
 async def a_venue_on(url: str) -> VenueId:
     store = await PostgresStore.open(url, clock=system.now)
     await store.migrate()
-    venue = await found(store, a_venue(a_queue("lab")))
+    venue = await create_venue(store, a_venue(a_queue("lab")))
     await store.close()
     return venue.id
 

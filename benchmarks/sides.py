@@ -13,13 +13,13 @@ import msgspec
 from benchmarks.arrivals import Arrival, arrivals, found_venue, receipt_of
 from benchmarks.load import Load, Run, measure
 from benchmarks.one_by_one import SqliteOneByOne, postgres_one_by_one
+from dawr.bootstrap.system import now
 from dawr.domain.venue import Venue
-from dawr.engine import Engine
+from dawr.engine.engine import Engine
 from dawr.ports import Store
 from dawr.reliability.idempotency import Reply
 from dawr.stores.postgres import PostgresStore
 from dawr.stores.sqlite import SqliteStore
-from dawr.system import now
 from tests.servers import PostgresServer
 
 Issuing = Callable[[Arrival], Awaitable[Reply]]

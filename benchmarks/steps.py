@@ -18,10 +18,10 @@ from benchmarks.engine import POSTGRES_CALLERS, SQLITE_CALLERS
 from benchmarks.load import Load, ask_all, warm_up
 from benchmarks.machine import must_be_disk
 from benchmarks.sides import Databases, issuing, must_be_whole, postgres_databases, sqlite_databases
+from dawr.bootstrap.system import now
 from dawr.domain.venue import VenueId
-from dawr.engine import Engine
+from dawr.engine.engine import Engine
 from dawr.ports import Changes, Rows, Session, Store, Wants
-from dawr.system import now
 from tests.servers import PostgresServer, server_directory
 
 T = TypeVar("T")

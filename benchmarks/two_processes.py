@@ -10,10 +10,10 @@ import uvloop
 from benchmarks.arrivals import arrivals
 from benchmarks.load import Load, Run, measure
 from benchmarks.sides import Databases, issuing, must_be_whole
+from dawr.bootstrap.system import now
 from dawr.domain.venue import Venue
-from dawr.engine import Engine
+from dawr.engine.engine import Engine
 from dawr.stores.postgres import PostgresStore
-from dawr.system import now
 
 PROCESSES = 2
 STARTING_SECONDS = 2.0

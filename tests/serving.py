@@ -7,17 +7,19 @@ from random import Random
 
 from starlette.types import ASGIApp
 
-from dawr import bootstrap, logs, system
-from dawr.accounts import Accounts
-from dawr.bootstrap import MS_PER_HOUR, Dawr
-from dawr.engine import Engine
+from dawr import bootstrap
+from dawr.accounts.accounts import Accounts
+from dawr.accounts.passwords import Passwords
+from dawr.bootstrap import system
+from dawr.bootstrap.installation import MS_PER_HOUR, Dawr
+from dawr.bootstrap.system import SystemIds
+from dawr.engine.engine import Engine
+from dawr.engine.status_cache import StatusCache
 from dawr.live.hub import Hub
-from dawr.looks import Looks
-from dawr.passwords import Passwords
+from dawr.observe import logs
 from dawr.ports import Clock, Store
 from dawr.settings import Settings
-from dawr.system import SystemIds
-from dawr.web.server import Server, listen, url_of
+from dawr.web.server.server import Server, listen, url_of
 
 
 @asynccontextmanager
@@ -27,8 +29,8 @@ async def installed(
     """Everything but what runs by itself: no sweeper and no heartbeat do anything behind the test's back."""
     ids, passwords = ids or SystemIds(), Passwords()
     hub = Hub(store, clock, Random(1), stream_seconds=settings.stream_seconds)
-    looks = Looks.kept(None, clock, ids.token)
-    engine = Engine(store, clock, committed=hub.committed, outdate=looks.outdate)
+    status_cache = StatusCache.kept(None, clock, ids.token)
+    engine = Engine(store, clock, committed=hub.committed, outdate=status_cache.outdate)
     accounts = Accounts(
         store,
         engine,
@@ -39,11 +41,11 @@ async def installed(
         session_ms=settings.session_hours * MS_PER_HOUR,
     )
     try:
-        yield Dawr(settings, store, engine, ids, passwords, accounts, hub, looks)
+        yield Dawr(settings, store, engine, ids, passwords, accounts, hub, status_cache)
     finally:
         hub.close()
         await engine.stop()
-        await looks.close()
+        await status_cache.close()
         passwords.close()
 
 

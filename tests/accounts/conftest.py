@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from dawr.accounts import Accounts
+from dawr.accounts.accounts import Accounts
+from dawr.accounts.passwords import Passwords
+from dawr.bootstrap.system import SystemIds
 from dawr.domain.venue import Venue
-from dawr.engine import Engine
-from dawr.passwords import Passwords
+from dawr.engine.engine import Engine
 from dawr.ports import Store
 from dawr.stores.sqlite import SqliteStore
-from dawr.system import SystemIds
 from tests.accounts.doing import HOUR
 from tests.builders import DrivenClock, a_venue
-from tests.stores.doing import found
+from tests.stores.doing import create_venue
 
 
 @pytest.fixture
@@ -51,4 +51,4 @@ def accounts(store: Store, engine: Engine, passwords: Passwords, clock: DrivenCl
 
 @pytest.fixture
 async def venue(store: Store) -> Venue:
-    return await found(store, a_venue())
+    return await create_venue(store, a_venue())

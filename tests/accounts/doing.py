@@ -1,6 +1,6 @@
 """What the tests of accounts do again and again: add somebody, sign in, make a token."""
 
-from dawr.accounts import Accounts
+from dawr.accounts.accounts import Accounts
 from dawr.domain.events import Origin
 from dawr.domain.staff import Role, StaffMember
 from dawr.domain.token import Token

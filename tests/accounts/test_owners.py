@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from dawr.accounts import Accounts
+from dawr.accounts.accounts import Accounts
+from dawr.accounts.passwords import Passwords
+from dawr.bootstrap.system import SystemIds
 from dawr.domain.account import Account, AccountId
 from dawr.domain.errors import (
     InvalidValue,
@@ -14,18 +16,16 @@ from dawr.domain.errors import (
     UsernameTaken,
 )
 from dawr.domain.venue import Venue
-from dawr.engine import Busy, Engine
+from dawr.engine.engine import Busy, Engine
 from dawr.operations.people import LookAtStaff
-from dawr.passwords import Passwords
 from dawr.ports import Store
-from dawr.system import SystemIds
 from tests.accounts.doing import BY_AMNA, BY_TOOL, HOUR, PASSWORD, add, make_token, rendered, signed_in
 from tests.builders import DrivenClock, a_claim, a_queue, a_venue
-from tests.stores.doing import events_of, found
+from tests.stores.doing import create_venue, events_of
 
 
 async def test_the_owners_link_makes_one_owner_of_every_venue(accounts: Accounts, store: Store, venue: Venue) -> None:
-    second = await found(store, a_venue())
+    second = await create_venue(store, a_venue())
     code = await accounts.owner_code()
     assert code is not None
 
@@ -80,7 +80,7 @@ async def test_without_a_venue_there_is_nothing_to_own_yet(accounts: Accounts, s
 
     with pytest.raises(InvalidValue):
         await accounts.first_owner(code, "amna", PASSWORD)
-    await found(store, a_venue())
+    await create_venue(store, a_venue())
 
     assert (await accounts.first_owner(code, "amna", PASSWORD)).username == "amna"
 
@@ -114,7 +114,7 @@ async def test_a_venue_is_made_and_owned_although_no_lane_has_room(
 
     with pytest.raises(Busy):
         await add(busy, venue, "basma")
-    made = await busy.found(a_venue(), session[1].account.account_id, BY_AMNA)
+    made = await busy.create_venue(a_venue(), session[1].account.account_id, BY_AMNA)
 
     assert [member.username for member in await full.read(made.id, LookAtStaff())] == ["amna"]
 
@@ -124,7 +124,7 @@ async def test_whoever_founds_a_venue_owns_it(accounts: Accounts, engine: Engine
     session = await accounts.sign_in("amna", PASSWORD)
     assert session is not None
 
-    made = await accounts.found(a_venue(a_queue("eye")), session[1].account.account_id, BY_AMNA)
+    made = await accounts.create_venue(a_venue(a_queue("eye")), session[1].account.account_id, BY_AMNA)
 
     who = await accounts.who(session[0])
     assert who is not None
@@ -135,7 +135,7 @@ async def test_whoever_founds_a_venue_owns_it(accounts: Accounts, engine: Engine
 
 async def test_an_account_that_there_is_not_founds_nothing(accounts: Accounts, store: Store, venue: Venue) -> None:
     with pytest.raises(UnknownStaff):
-        await accounts.found(a_venue(), AccountId("nobody"), BY_AMNA)
+        await accounts.create_venue(a_venue(), AccountId("nobody"), BY_AMNA)
 
     assert await store.venue_ids() == {venue.slug: venue.id}
 

@@ -2,17 +2,17 @@
 
 import pytest
 
-from dawr.accounts import Accounts
+from dawr.accounts.accounts import Accounts
 from dawr.domain.account import AccountId
 from dawr.domain.errors import (
     InvalidValue,
     UnknownStaff,
 )
 from dawr.domain.venue import Venue
-from dawr.engine import Engine
+from dawr.engine.clockwork import Sweeper
+from dawr.engine.engine import Engine
 from dawr.operations.people import ChangeRole, DisableStaff
 from dawr.ports import Store
-from dawr.sweeper import Sweeper
 from tests.accounts.doing import BY_TOOL, PASSWORD, add, signed_in
 from tests.builders import DrivenClock
 

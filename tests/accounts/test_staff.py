@@ -1,10 +1,11 @@
-"""Adding staff and disabling them, as the edge and the tools ask for it."""
+"""Adding staff and disabling them, as the parts and the tools ask for it."""
 
 import asyncio
 
 import pytest
 
-from dawr.accounts import Accounts
+from dawr.accounts.accounts import Accounts
+from dawr.accounts.passwords import Passwords
 from dawr.domain.account import Account, AccountId
 from dawr.domain.errors import (
     InvalidValue,
@@ -15,15 +16,14 @@ from dawr.domain.errors import (
 )
 from dawr.domain.staff import Role
 from dawr.domain.venue import Venue, VenueId
-from dawr.engine import Engine
+from dawr.engine.engine import Engine
 from dawr.operations.people import LookAtStaff
-from dawr.passwords import Passwords
 from dawr.ports import Store
 from dawr.reliability.idempotency import Reply
 from dawr.stores.sqlite import SqliteStore
 from tests.accounts.doing import BY_AMNA, BY_TOOL, PASSWORD, add, rendered, signed_in
 from tests.builders import a_claim, a_venue
-from tests.stores.doing import found, kinds_of
+from tests.stores.doing import create_venue, kinds_of
 from tests.stores.locked import Elsewhere
 
 
@@ -72,7 +72,7 @@ async def test_a_new_account_needs_a_password_that_is_good_enough(accounts: Acco
 async def test_a_name_that_is_taken_elsewhere_is_taken_here_unless_one_manages_them_there(
     accounts: Accounts, store: Store, venue: Venue
 ) -> None:
-    second = await found(store, a_venue())
+    second = await create_venue(store, a_venue())
     await add(accounts, second, "basma", "staff")
 
     async def add_here(known_to: dict[VenueId, Role]) -> Reply:
@@ -92,7 +92,7 @@ async def test_an_account_keeps_its_password_when_it_is_added_elsewhere(
     accounts: Accounts, store: Store, venue: Venue
 ) -> None:
     await add(accounts, venue)
-    second = await found(store, a_venue())
+    second = await create_venue(store, a_venue())
 
     await accounts.add_staff(
         second.id, "amna", "viewer", "another password", by=None, known_to={}, render=rendered, origin=BY_TOOL
@@ -139,7 +139,7 @@ async def test_many_who_add_one_name_at_once_make_one_account(
 async def test_whoever_is_disabled_at_a_venue_is_signed_out_at_once(
     accounts: Accounts, engine: Engine, store: Store, venue: Venue
 ) -> None:
-    second = await found(store, a_venue())
+    second = await create_venue(store, a_venue())
     await add(accounts, venue)
     for place in (venue, second):
         await add(accounts, place, "basma", "staff")
@@ -158,7 +158,7 @@ async def test_whoever_cannot_be_signed_out_just_then_may_nothing_here_all_the_s
     accounts: Accounts, engine: Engine, store: SqliteStore, venue: Venue
 ) -> None:
     """The place is gone, and the disk is in the way of the rest: a retry ends the session too."""
-    elsewhere, second = Elsewhere(store), await found(store, a_venue())
+    elsewhere, second = Elsewhere(store), await create_venue(store, a_venue())
     for place in (venue, second):
         await add(accounts, place, "basma", "staff")
     session = await signed_in(accounts, "basma")
@@ -196,7 +196,7 @@ async def test_a_refused_disabling_signs_nobody_out(accounts: Accounts, venue: V
 async def test_a_whole_account_is_disabled_and_enabled_at_every_venue(
     accounts: Accounts, engine: Engine, store: Store, venue: Venue
 ) -> None:
-    second = await found(store, a_venue())
+    second = await create_venue(store, a_venue())
     for place in (venue, second):
         await add(accounts, place, "basma", "staff")
     session = await signed_in(accounts, "basma")
@@ -215,7 +215,7 @@ async def test_a_whole_account_is_disabled_and_enabled_at_every_venue(
 async def test_an_account_that_is_the_last_owner_anywhere_stays_everywhere(
     accounts: Accounts, engine: Engine, store: Store, venue: Venue
 ) -> None:
-    second = await found(store, a_venue())
+    second = await create_venue(store, a_venue())
     await add(accounts, venue, "amna", "staff")
     await add(accounts, second, "amna", "owner")
     session = await signed_in(accounts)

@@ -2,13 +2,13 @@
 
 import pytest
 
-from dawr.accounts import Accounts
+from dawr.accounts.accounts import Accounts
 from dawr.domain.errors import (
     RoleTooLow,
 )
 from dawr.domain.token import TokenId
 from dawr.domain.venue import Venue, VenueId
-from dawr.engine import Engine
+from dawr.engine.engine import Engine
 from dawr.operations.tokens import RevokeToken
 from dawr.ports import Store
 from tests.accounts.doing import BY_AMNA, make_token, rendered

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.api.operations import Things
-from tests.api.world import FRESH, PASSWORD, Api, found_world, secret_of
+from tests.api.world import FRESH, PASSWORD, Api, create_world, secret_of
 from tests.builders import a_new
 from tests.running import DawrServer
 
@@ -20,7 +20,7 @@ def everybodys_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def everybody(everybodys_data: Path) -> Iterator[Api]:
     """One installation for all tests of the API: each uses queues and names of its own."""
-    world = found_world(everybodys_data)
+    world = create_world(everybodys_data)
     with DawrServer(everybodys_data.parent, "serve", DAWR_DATA=everybodys_data) as server:
         yield Api(server.url, world)
 
@@ -86,7 +86,7 @@ def things(everybody: Api, shared_code: str, set_up: dict[str, Any], token: str,
 def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     """An installation that limits how often one may ask, and lets one other site's pages call it."""
     directory = tmp_path_factory.mktemp("strict")
-    world = found_world(directory / "data")
+    world = create_world(directory / "data")
     settings = {"DAWR_RATE_LIMITS": "on", "DAWR_CORS_ORIGINS": "https://board.example, https://other.example"}
     with DawrServer(directory, "serve", DAWR_DATA=directory / "data", **settings) as server:
         yield Api(server.url, world)

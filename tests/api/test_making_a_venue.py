@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from dawr import bootstrap
-from dawr.bootstrap import COMMAND_LINE, Dawr
+from dawr.bootstrap.installation import COMMAND_LINE, Dawr
 from dawr.domain.venue import VenueId
 from dawr.reliability.idempotency import Reply
 from dawr.settings import Settings

@@ -16,7 +16,7 @@ from schemathesis.core.transport import Response
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from tests.api.operations import DOCUMENT, STREAMS
-from tests.api.world import FRESH, PASSWORD, Api, found_world, secret_of
+from tests.api.world import FRESH, PASSWORD, Api, create_world, secret_of
 from tests.running import DawrServer
 
 AT_LEAST: Final = 2000
@@ -96,7 +96,7 @@ class Real:
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     """A server of their own: they change whatever they can."""
     directory = tmp_path_factory.mktemp("schemathesis")
-    world = found_world(directory / "data")
+    world = create_world(directory / "data")
     with DawrServer(directory, "serve", DAWR_DATA=directory / "data", DAWR_LOG_LEVEL="warning") as server:
         api = Api(server.url, world)
         added = {"username": "target", "role": "viewer", "password": PASSWORD}

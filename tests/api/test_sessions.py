@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.api.world import PASSWORD, Api, found_world
+from tests.api.world import PASSWORD, Api, create_world
 from tests.builders import a_new
 from tests.running import Answer, DawrServer, dawr, must_be_problem
 
@@ -82,7 +82,7 @@ def test_behind_https_a_cookie_that_any_page_of_the_domain_could_set_does_not_co
 def open_to_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     """A server that others reach without a proxy; this machine is no proxy of its."""
     directory = tmp_path_factory.mktemp("open")
-    world = found_world(directory / "data")
+    world = create_world(directory / "data")
     settings = {"DAWR_HOST": "0.0.0.0", "DAWR_TRUSTED_PROXIES": "10.0.0.0/8"}
     with DawrServer(directory, "serve", DAWR_DATA=directory / "data", **settings) as server:
         yield Api(server.url, world)

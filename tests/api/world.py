@@ -9,9 +9,10 @@ from typing import Any, Final
 
 import msgspec
 
-from dawr import bootstrap, system
-from dawr.accounts import Accounts
-from dawr.bootstrap import COMMAND_LINE, Dawr
+from dawr import bootstrap
+from dawr.accounts.accounts import Accounts
+from dawr.bootstrap import system
+from dawr.bootstrap.installation import COMMAND_LINE, Dawr
 from dawr.domain.staff import ROLES, Role, StaffMember
 from dawr.domain.token import Token, TokenId, TokenKind, venue_of
 from dawr.domain.venue import Venue, VenueId
@@ -124,12 +125,12 @@ def secret_of(link: str) -> str:
     return link.removeprefix("/t/")
 
 
-def found_world(data: Path) -> World:
+def create_world(data: Path) -> World:
     """Make the installation, before it is served."""
-    return asyncio.run(_found(Settings(data=str(data))))
+    return asyncio.run(_create(Settings(data=str(data))))
 
 
-async def _found(settings: Settings) -> World:
+async def _create(settings: Settings) -> World:
     async with bootstrap.running(settings) as dawr:
         ids = {slug: await dawr.set_up(venue(slug)) for slug in VENUES}
         people = [(f"{role}@{slug}", ids[slug], role) for slug in VENUES for role in ROLES]

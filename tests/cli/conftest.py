@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from dawr.bootstrap.system import now
 from dawr.stores.moving import copy_to_postgres
-from dawr.system import now
 from tests.cli.installations import Installation
 from tests.running import DawrServer
 
@@ -36,7 +36,7 @@ def ten_numbers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The data directory of an installation that has given ten numbers, to be copied."""
     directory = tmp_path_factory.mktemp("ten")
     installation = Installation({"DAWR_DATA": directory / "data"}, directory / "data" / "dawr.sqlite", directory)
-    installation.found()
+    installation.create_venue()
     installation.take_numbers(10)
     return directory / "data"
 

@@ -24,7 +24,7 @@ class Installation(msgspec.Struct, frozen=True):
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         return rows_of(self.database, sql)
 
-    def found(self, *queues: Mapping[str, Any]) -> None:
+    def create_venue(self, *queues: Mapping[str, Any]) -> None:
         """Set the clinic up, with a laboratory if no queue is given."""
         applied = self.dawr("venue", "apply", "-", stdin=venue_document(*queues or ({"id": "lab"},)))
         assert applied.exit_code == 0, applied

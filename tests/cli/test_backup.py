@@ -20,7 +20,7 @@ from tests.servers.programs import find_postgres
 @pytest.fixture
 def backup(embedded: Installation, tmp_path: Path) -> Path:
     """Made of an installation that has given ten numbers."""
-    embedded.found()
+    embedded.create_venue()
     embedded.take_numbers(10)
     done = embedded.dawr("backup", tmp_path / "backup")
     assert (done.exit_code, done.said) == (0, f"Backed up to {tmp_path / 'backup'}.\n")
@@ -28,7 +28,7 @@ def backup(embedded: Installation, tmp_path: Path) -> Path:
 
 
 def test_a_backup_under_load_is_consistent(embedded: Installation, tmp_path: Path) -> None:
-    embedded.found()
+    embedded.create_venue()
     with embedded.serve() as server, under_load(server) as given:
         eventually(lambda: len(given) > 100)
         before = len(given)
@@ -44,7 +44,7 @@ def test_a_backup_under_load_is_consistent(embedded: Installation, tmp_path: Pat
 
 
 def test_several_backups_under_load_are_all_consistent(embedded: Installation, tmp_path: Path) -> None:
-    embedded.found()
+    embedded.create_venue()
     with embedded.serve() as server, under_load(server) as given:
         eventually(lambda: len(given) > 20)
         for turn in range(3):
@@ -185,7 +185,7 @@ def test_a_damaged_backup_is_refused(backup: Path, tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_no_backup_is_refused(embedded: Installation, tmp_path: Path) -> None:
-    embedded.found()
+    embedded.create_venue()
     assert isinstance(embedded.database, Path)
     (tmp_path / "text").write_text("not a database" * 1000)
 
@@ -200,7 +200,7 @@ def test_a_dump_of_postgresql_under_load_is_consistent_and_begins_a_new_epoch(
     scaled: Installation, postgres_server: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(find_postgres()), prepend=":")
-    scaled.found()
+    scaled.create_venue()
     original = scaled.epoch()
     with scaled.serve() as server, under_load(server) as given:
         eventually(lambda: len(given) > 50)

@@ -24,7 +24,7 @@ def check(installation: Installation, *arguments: str, **more: str) -> Finished:
 
 
 def test_a_healthy_installation_is_said_to_be_healthy(installation: Installation) -> None:
-    installation.found()
+    installation.create_venue()
     installation.take_numbers(10)
     if isinstance(installation.database, str):
         installation.rows("SELECT pg_stat_reset()")  # the database was lent to others before
@@ -197,7 +197,7 @@ def test_a_port_above_all_ports_is_a_sentence(command: str) -> None:
 
 
 def test_a_running_installation_is_looked_over_under_load(embedded: Installation) -> None:
-    embedded.found()
+    embedded.create_venue()
     with embedded.serve() as server:
         take_numbers(server, 10)
 
@@ -301,7 +301,7 @@ def test_a_postgresql_that_is_away_is_named() -> None:
 
 
 def test_a_damaged_file_is_named(embedded: Installation) -> None:
-    embedded.found()
+    embedded.create_venue()
     embedded.take_numbers(50)
     assert isinstance(embedded.database, Path)
     content = bytearray(embedded.database.read_bytes())

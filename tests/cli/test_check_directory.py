@@ -6,7 +6,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from dawr import control
+from dawr.bootstrap import control
 from dawr.cli.check.directory import LITTLE_ROOM, NO_ROOM, look_at_directory, look_at_room
 from dawr.cli.check.findings import Report
 from dawr.stores.data_directory import DataDirectory

@@ -8,16 +8,16 @@ from random import Random
 import argon2
 import msgspec
 
+from dawr.bootstrap.system import SystemIds, now
 from dawr.domain.venue import VenueId
-from dawr.engine import Engine
+from dawr.engine.engine import Engine
 from dawr.operations.snapshots import LookAtQueue
-from dawr.sample import CLINIC
-from dawr.sample_life import SampleLife
+from dawr.sample.life import SampleLife
+from dawr.sample.venues import CLINIC
 from dawr.stores.sqlite import SqliteStore
-from dawr.system import SystemIds, now
 from tests.cli.databases import rows_of
 from tests.running import Client, DawrServer, dawr, venue_document
-from tests.stores.doing import found, kinds_of
+from tests.stores.doing import create_venue, kinds_of
 
 
 def test_the_demo_has_a_clinic_and_a_restaurant(demo: DawrServer, tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_a_live_demo_leaves_the_laboratory_alone_and_stops_in_order(tmp_path: Pa
 async def test_a_day_that_is_played_brings_people_who_are_served(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "dawr.sqlite", clock=now)
     await store.migrate()
-    venue = await found(store, msgspec.structs.replace(CLINIC, id=VenueId("sample")), now())
+    venue = await create_venue(store, msgspec.structs.replace(CLINIC, id=VenueId("sample")), now())
     engine = Engine(store, now)
     life = asyncio.create_task(SampleLife(engine, SystemIds(), Random(1), speed=1000).play([venue.id]))
 

@@ -24,7 +24,7 @@ def test_migrating_again_changes_nothing(installation: Installation) -> None:
 
 
 def test_an_epoch_is_kept_when_nothing_was_restored(installation: Installation) -> None:
-    installation.found()
+    installation.create_venue()
     epoch = installation.epoch()
 
     installation.dawr("migrate")
@@ -34,7 +34,7 @@ def test_an_epoch_is_kept_when_nothing_was_restored(installation: Installation) 
 
 
 def test_an_embedded_database_is_not_migrated_under_a_running_server(embedded: Installation) -> None:
-    embedded.found()
+    embedded.create_venue()
     with embedded.serve():
         done = embedded.dawr("migrate")
 

@@ -88,7 +88,7 @@ async def test_whoever_used_it_before_notices_nothing(
 
 
 def _used_for_real(embedded: Installation) -> dict[str, Any]:
-    embedded.found()
+    embedded.create_venue()
     added = embedded.dawr("staff", "add", "boss", "--role", "owner", "--password-stdin", stdin=PASSWORD)
     token = embedded.dawr("token", "new", "--kind", "api", "--role", "manager", "--name", "Reports").said.split()[-1]
     assert added.exit_code == 0, added

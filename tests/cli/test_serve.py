@@ -14,7 +14,7 @@ def test_an_installation_is_served_and_made_on_the_way(installation: Installatio
 
 
 def test_a_second_server_on_one_embedded_database_is_refused(embedded: Installation) -> None:
-    embedded.found()
+    embedded.create_venue()
     with embedded.serve() as first:
         second = embedded.dawr("serve", "--port", "0")
 
@@ -27,7 +27,7 @@ def test_a_second_server_on_one_embedded_database_is_refused(embedded: Installat
 
 
 def test_a_second_server_on_one_postgresql_gives_numbers_of_the_same_line(scaled: Installation, tmp_path: Path) -> None:
-    scaled.found()
+    scaled.create_venue()
     other = Installation(scaled.settings, scaled.database, tmp_path / "other")
     other.directory.mkdir()
     with scaled.serve() as first, other.serve() as second, Client(first.url) as here, Client(second.url) as there:
@@ -37,7 +37,7 @@ def test_a_second_server_on_one_postgresql_gives_numbers_of_the_same_line(scaled
 
 
 def test_a_killed_server_leaves_nothing_in_the_way_of_the_next(embedded: Installation) -> None:
-    embedded.found()
+    embedded.create_venue()
     with embedded.serve() as server:
         take_numbers(server, 5)
         server.kill()

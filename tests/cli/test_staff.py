@@ -29,7 +29,7 @@ def fits(installation: Installation, name: str, password: str) -> bool:
 
 
 def test_staff_are_added_changed_and_listed(installation: Installation) -> None:
-    installation.found()
+    installation.create_venue()
 
     said = [
         add(installation, "Amna", "owner").said,
@@ -51,7 +51,7 @@ def test_staff_are_added_changed_and_listed(installation: Installation) -> None:
 
 
 def test_the_same_is_done_while_the_server_runs(embedded: Installation) -> None:
-    embedded.found()
+    embedded.create_venue()
     with embedded.serve() as server:
         added = add(embedded, "amna", "owner")
         listed = embedded.dawr("staff", "list")
@@ -71,7 +71,7 @@ def test_the_same_is_done_while_the_server_runs(embedded: Installation) -> None:
 
 
 def test_the_history_says_that_it_came_from_the_command_line(installation: Installation) -> None:
-    installation.found()
+    installation.create_venue()
     add(installation, "amna", "owner")
     installation.dawr("staff", "role", "amna", "owner")
     add(installation, "basma", "staff")
@@ -86,7 +86,7 @@ def test_the_history_says_that_it_came_from_the_command_line(installation: Insta
 
 
 def test_without_anybody_to_type_one_a_password_is_made_up_and_told(embedded: Installation) -> None:
-    embedded.found()
+    embedded.create_venue()
 
     added = embedded.dawr("staff", "add", "amna", "--role", "staff")
     first = MADE_UP.search(added.said.strip())
@@ -102,7 +102,7 @@ def test_without_anybody_to_type_one_a_password_is_made_up_and_told(embedded: In
 
 
 def test_a_password_that_is_given_is_not_repeated(embedded: Installation) -> None:
-    embedded.found()
+    embedded.create_venue()
     add(embedded, "amna", "staff")
 
     changed = embedded.dawr("staff", "password", "amna", "--password-stdin", stdin="another password\nmore\n")
@@ -112,7 +112,7 @@ def test_a_password_that_is_given_is_not_repeated(embedded: Installation) -> Non
 
 
 def test_on_a_terminal_the_password_is_asked_for_twice_and_not_shown(embedded: Installation) -> None:
-    embedded.found()
+    embedded.create_venue()
     keyboard, terminal = os.openpty()
     environment = os.environ | {name: str(value) for name, value in embedded.settings.items()}
     adding = subprocess.Popen(
@@ -144,7 +144,7 @@ def test_on_a_terminal_the_password_is_asked_for_twice_and_not_shown(embedded: I
 
 
 def test_somebody_with_an_account_keeps_their_password_at_another_venue(installation: Installation) -> None:
-    installation.found()
+    installation.create_venue()
     installation.dawr("venue", "apply", "-", stdin=venue_document({"id": "eye"}, slug="second"))
     add(installation, "amna", "owner")
 
@@ -156,7 +156,7 @@ def test_somebody_with_an_account_keeps_their_password_at_another_venue(installa
 
 
 def test_a_whole_account_is_disabled_at_every_venue(embedded: Installation) -> None:
-    embedded.found()
+    embedded.create_venue()
     embedded.dawr("venue", "apply", "-", stdin=venue_document({"id": "eye"}, slug="second"))
     add(embedded, "amna", "staff")
     add(embedded, "amna", "staff", "--venue", "second")
@@ -185,7 +185,7 @@ CANNOT_BE = [
 
 
 def test_what_cannot_be_is_said_in_a_sentence(embedded: Installation) -> None:
-    embedded.found()
+    embedded.create_venue()
 
     done = [embedded.dawr("staff", *arguments, stdin=stdin) for arguments, stdin, _ in CANNOT_BE]
 
@@ -195,7 +195,7 @@ def test_what_cannot_be_is_said_in_a_sentence(embedded: Installation) -> None:
 
 
 def test_nobody_is_added_twice(embedded: Installation) -> None:
-    embedded.found()
+    embedded.create_venue()
     add(embedded, "amna", "owner")
 
     again = add(embedded, "amna", "staff")
@@ -204,7 +204,7 @@ def test_nobody_is_added_twice(embedded: Installation) -> None:
 
 
 def test_the_link_of_the_first_owner_is_told_while_there_is_none(installation: Installation) -> None:
-    installation.found()
+    installation.create_venue()
     link = re.compile(r"^Make the owner's account at (http://\S+)/first-run\?code=([\w-]{22})$", re.MULTILINE)
     with installation.serve() as server:
         first = link.search(server.log.read_text())

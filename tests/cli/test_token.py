@@ -16,7 +16,7 @@ def new(installation: Installation, *arguments: str) -> re.Match[str]:
 
 
 def test_tokens_are_made_listed_and_revoked(installation: Installation) -> None:
-    installation.found()
+    installation.create_venue()
 
     kiosk = new(installation, "--kind", "kiosk", "--name", "By the door")["id"]
     program = new(installation, "--kind", "api", "--role", "staff", "--name", "Reports")["id"]
@@ -33,7 +33,7 @@ def test_tokens_are_made_listed_and_revoked(installation: Installation) -> None:
 
 
 def test_the_same_is_done_while_the_server_runs(embedded: Installation) -> None:
-    embedded.found()
+    embedded.create_venue()
     with embedded.serve() as server:
         bearer = new(embedded, "--kind", "display", "--name", "TV")
         listed = embedded.dawr("token", "list").said
@@ -46,7 +46,7 @@ def test_the_same_is_done_while_the_server_runs(embedded: Installation) -> None:
 
 
 def test_the_secret_is_kept_as_a_hash_alone(installation: Installation) -> None:
-    installation.found()
+    installation.create_venue()
 
     bearer = new(installation, "--kind", "kiosk", "--name", "By the door")
 
@@ -67,7 +67,7 @@ CANNOT_BE = [
 
 
 def test_what_cannot_be_is_said_in_a_sentence(embedded: Installation) -> None:
-    embedded.found()
+    embedded.create_venue()
 
     done = [embedded.dawr("token", *arguments) for arguments, _ in CANNOT_BE]
 

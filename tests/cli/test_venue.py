@@ -25,7 +25,7 @@ def test_a_venue_is_set_up_listed_and_shown(installation: Installation) -> None:
 
 
 def test_what_is_shown_can_be_changed_and_applied_again(installation: Installation) -> None:
-    installation.found({"id": "lab", "name": {"ar": "المختبر"}}, {"id": "eye"})
+    installation.create_venue({"id": "lab", "name": {"ar": "المختبر"}}, {"id": "eye"})
     venue = json.loads(installation.dawr("venue", "show", "clinic").said)
 
     venue["queues"][0]["capacity"] = 20
@@ -38,7 +38,7 @@ def test_what_is_shown_can_be_changed_and_applied_again(installation: Installati
 
 
 def test_a_running_server_hears_of_a_change_at_once(installation: Installation) -> None:
-    installation.found()
+    installation.create_venue()
     with installation.serve() as server, Client(server.url) as client:
         take_numbers(server, 1)
 
@@ -50,7 +50,7 @@ def test_a_running_server_hears_of_a_change_at_once(installation: Installation) 
 
 def test_a_running_server_takes_a_new_venue(embedded: Installation) -> None:
     with embedded.serve() as server, Client(server.url) as client:
-        embedded.found({"id": "lab"})
+        embedded.create_venue({"id": "lab"})
 
         assert client.enter("lab", "Amna").json["number"] == 1
         assert embedded.dawr("venue", "list").said == "clinic\n"
@@ -96,7 +96,7 @@ def test_a_document_that_describes_no_venue_is_refused(embedded: Installation, d
 
 
 def test_a_running_server_refuses_a_document_with_the_same_sentence(embedded: Installation) -> None:
-    embedded.found({"id": "lab"}, {"id": "eye"})
+    embedded.create_venue({"id": "lab"}, {"id": "eye"})
     refused: list[tuple[dict[str, Any], str]] = [
         ({"id": "lab"}, "Close queue eye instead of removing it: its history stays."),
         ({"id": "Lab"}, "'Lab' is no queue code"),
@@ -113,7 +113,7 @@ def test_a_running_server_refuses_a_document_with_the_same_sentence(embedded: In
 
 
 def test_a_queue_with_a_history_is_not_removed(installation: Installation) -> None:
-    installation.found({"id": "lab"}, {"id": "eye"})
+    installation.create_venue({"id": "lab"}, {"id": "eye"})
 
     done = installation.dawr("venue", "apply", "-", stdin=venue_document({"id": "eye"}))
 
@@ -122,7 +122,7 @@ def test_a_queue_with_a_history_is_not_removed(installation: Installation) -> No
 
 
 def test_a_venue_that_there_is_not_is_named(installation: Installation) -> None:
-    installation.found()
+    installation.create_venue()
 
     done = installation.dawr("venue", "show", "elsewhere")
 

@@ -33,7 +33,7 @@ def workers_of(server: DawrServer) -> set[int]:
 
 
 def test_they_are_ready_once_and_when_all_are(scaled: Installation) -> None:
-    scaled.found()
+    scaled.create_venue()
     with scaled.serve("--workers", str(WORKERS)) as server:
         assert len(workers_of(server)) == WORKERS
         clients = [Client(server.url) for _ in range(20)]
@@ -48,7 +48,7 @@ def test_they_are_ready_once_and_when_all_are(scaled: Installation) -> None:
 
 
 def test_they_stop_within_seconds_though_streams_are_open_and_valkey_hangs(scaled: Installation) -> None:
-    scaled.found()
+    scaled.create_venue()
     with server_directory() as directory, ValkeyServer(directory) as valkey, contextlib.ExitStack() as stack:
         settings = {**scaled.settings, "DAWR_REDIS_URL": valkey.url}
         server = msgspec.structs.replace(scaled, settings=settings).serve("--workers", str(WORKERS))
@@ -104,7 +104,7 @@ def test_a_signal_from_the_terminal_reaches_all_of_them_and_is_one(scaled: Insta
 
 
 def test_a_worker_that_is_killed_under_load_loses_nothing_and_comes_back(scaled: Installation) -> None:
-    scaled.found()
+    scaled.create_venue()
     told: dict[str, int] = {}
     over = threading.Event()
     busy = msgspec.structs.replace(scaled, settings={**scaled.settings, "DAWR_RATE_LIMITS": "off"})
@@ -161,7 +161,7 @@ def test_workers_that_start_while_the_database_is_away_say_so_and_find_it_again(
     with server_directory() as directory, PostgresServer(directory) as postgres:
         settings = {"DAWR_DATABASE_URL": postgres.url, "DAWR_REDIS_URL": valkey_server.url}
         here = Installation(settings, postgres.url, tmp_path)
-        here.found()
+        here.create_venue()
         with here.serve("--workers", "2") as server:
             before = workers_of(server)
             postgres.kill()
@@ -188,7 +188,7 @@ def test_workers_whose_parent_is_gone_stop_by_themselves(scaled: Installation) -
 
 
 def test_a_tool_says_its_answer_alone_also_when_valkey_is_away(scaled: Installation) -> None:
-    scaled.found()
+    scaled.create_venue()
 
     made = scaled.dawr("token", "new", "--kind", "kiosk", "--name", "Door", DAWR_REDIS_URL="redis://127.0.0.1:1")
 

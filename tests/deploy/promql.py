@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from dawr.metrics.families import FAMILIES, Family
+from dawr.observe.metrics.families import FAMILIES, Family
 
 OF_PROMETHEUS = {"instance", "job"}
 SUFFIXES = {"counter": {""}, "gauge": {""}, "histogram": {"_bucket", "_sum", "_count"}}

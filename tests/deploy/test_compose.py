@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from dawr.bootstrap import refuse_what_cannot_be
-from dawr.metrics.families import FAMILIES
+from dawr.bootstrap.fitness import refuse_what_cannot_be
+from dawr.observe.metrics.families import FAMILIES
 from dawr.settings import Settings, from_environment
 from tests.deploy.files import DEPLOY, instructions_of, text_of, variables_of, yaml_of
 from tests.deploy.nginx import read

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dawr.metrics.families import FAMILIES
+from dawr.observe.metrics.families import FAMILIES
 from tests.deploy.files import ROOT, text_of, yaml_of
 from tests.deploy.promql import families_in, faults_in, labels_kept_by
 

@@ -4,9 +4,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from dawr import logs, operation_log
-from dawr.metrics.families import FAMILIES
-from dawr.web import access_log
+from dawr.observe import access_log, logs, operation_log
+from dawr.observe.metrics.families import FAMILIES
 from tests.docs.pages import names_in, rows_of, sections_of, text_of
 from tests.docs.source import SOURCE
 

@@ -63,7 +63,7 @@ def around(transition: int, *, day_start: int) -> list[int]:
     """Instants from a day before to a day after, and the very moments of the change."""
     hours = range(transition - 26 * HOUR, transition + 26 * HOUR + 1, 30 * MINUTE)
     begun = transition + day_start * MINUTE
-    close = [edge + near for edge in (transition, begun) for near in (-SECOND, -1, 0, 1, SECOND)]
+    close = [parts + near for parts in (transition, begun) for near in (-SECOND, -1, 0, 1, SECOND)]
     return sorted({*hours, *close})
 
 

@@ -2,12 +2,12 @@
 
 import pytest
 
+from dawr.bootstrap.system import SystemIds
 from dawr.domain.errors import InvalidValue
 from dawr.domain.secret import fits, hash_of
 from dawr.domain.staff import ROLES, Role
 from dawr.domain.token import TokenKind, checked_name, checked_role, venue_of
 from dawr.domain.venue import VenueId
-from dawr.system import SystemIds
 
 
 @pytest.mark.parametrize("role", ROLES)

@@ -6,10 +6,10 @@ from typing import TypeVar
 
 import msgspec
 
-from dawr.bootstrap import COMMAND_LINE, Dawr
+from dawr.bootstrap.installation import COMMAND_LINE, Dawr
 from dawr.domain.staff import Role
 from dawr.domain.venue import Venue
-from dawr.engine import Engine
+from dawr.engine.engine import Engine
 from dawr.operations.operation import Operation
 from dawr.reliability.idempotency import Reply
 from tests.builders import DrivenClock

@@ -5,10 +5,10 @@ import time
 
 import pytest
 
+from dawr.engine.clockwork import reset
 from dawr.operations.admin import ChangeQueue
 from dawr.operations.staff import Finish
 from dawr.operations.visitor import Leave
-from dawr.sweeper import reset
 from tests.builders import call_next
 from tests.doors.here import Here
 from tests.running import Answer, Client, DawrServer, at_once, must_be_problem

@@ -2,9 +2,9 @@
 
 import pytest
 
+from dawr.engine.clockwork import reset
 from dawr.operations.admin import ChangeQueue
 from dawr.operations.staff import Finish, Hold, Start
-from dawr.sweeper import reset
 from tests.builders import call_next, issue
 from tests.doors.here import Here
 from tests.running import Client, DawrServer, at_once, must_be_problem

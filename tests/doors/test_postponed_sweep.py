@@ -2,9 +2,9 @@
 
 import pytest
 
-from dawr.engine import Engine
+from dawr.engine.clockwork import Sweeper
+from dawr.engine.engine import Engine
 from dawr.stores.sqlite import SqliteStore
-from dawr.sweeper import Sweeper
 from tests.doors.here import Here
 from tests.stores.doing import kinds_of
 from tests.stores.locked import Elsewhere

@@ -7,13 +7,13 @@ from random import Random
 import pytest
 
 from dawr.domain.venue import Venue
-from dawr.engine import Engine
+from dawr.engine.engine import Engine
 from dawr.live.hub import Hub
 from dawr.ports import Store
 from tests.builders import DrivenClock, a_desk, a_queue, a_venue
 from tests.live.watching import Watched
 from tests.stores.databases import Database, PostgresDatabase, SqliteDatabase
-from tests.stores.doing import found
+from tests.stores.doing import create_venue
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -39,7 +39,7 @@ def clock() -> DrivenClock:
 @pytest.fixture
 async def venue(store: Store) -> Venue:
     queues = (a_queue("lab", prefix="A"), a_queue("xray"))
-    return await found(store, a_venue(*queues, desks=(a_desk("desk-1", "lab"),)))
+    return await create_venue(store, a_venue(*queues, desks=(a_desk("desk-1", "lab"),)))
 
 
 @pytest.fixture

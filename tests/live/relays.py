@@ -9,14 +9,14 @@ from typing import cast
 
 import msgspec
 
-from dawr import system
-from dawr.engine import Engine
+from dawr.bootstrap import system
+from dawr.engine.engine import Engine
 from dawr.live.hub import Hub
 from dawr.live.relay import Relay
 from dawr.live.watcher import Watcher
 from dawr.ports import Store
-from dawr.reliability.census import Census
 from dawr.reliability.channel import Channel
+from dawr.reliability.process_count import ProcessCount
 from dawr.reliability.shared import Shared
 from tests.live.seams import SlowStore
 from tests.live.watching import Sent, Watched, read, versions
@@ -38,7 +38,7 @@ async def process(watched: Watched, valkey_url: str, *, installation: str = "her
     """One more process of the installation. Its hub never looks by itself: what comes, comes by a hint."""
     name = f"process {next(NAMES)}"
     shared = Shared.open(valkey_url, system.ticks, prefix=f"test:{watched.venue.id}:{installation}:")
-    relay = Relay(Channel(shared, "hints", Random(name)), Census(shared, name), name)
+    relay = Relay(Channel(shared, "hints", Random(name)), ProcessCount(shared, name), name)
     reads = SlowStore(watched.store)
     hub = Hub(cast("Store", reads), watched.clock, Random(name), others=relay)
     engine = Engine(watched.store, watched.clock, committed=hub.committed)

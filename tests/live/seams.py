@@ -5,7 +5,7 @@ from random import Random
 from typing import TypeVar, cast
 
 from dawr.domain.venue import VenueId
-from dawr.engine import Engine
+from dawr.engine.engine import Engine
 from dawr.live.hub import Hub
 from dawr.ports import Session, Store
 from tests.live.watching import Watched

@@ -9,8 +9,9 @@ import pytest
 from dawr.domain.errors import QueuePaused
 from dawr.domain.events import TicketFacts, line_facts
 from dawr.domain.queue import QueueId
+from dawr.domain.ticket import LineKey
 from dawr.domain.venue import Venue
-from dawr.engine import Engine
+from dawr.engine.engine import Engine
 from dawr.operations.admin import ChangeQueue, Reset
 from dawr.operations.operation import Operation
 from dawr.operations.staff import Finish, Hold, Miss, Recall, Resume, Start
@@ -86,7 +87,7 @@ async def test_every_event_of_a_ticket_says_how_its_line_stands_after_it(
         event = (await events_of(engine, venue))[-1]
         if event.ticket_id is not None:
             facts = msgspec.json.decode(event.data, type=TicketFacts)
-            line = await stored_line(store, venue, (QueueId("lab"), facts.day, facts.round))
+            line = await stored_line(store, venue, LineKey(QueueId("lab"), facts.day, facts.round))
             assert facts.line == line_facts(line)
             assert (facts.line.people, facts.line.waiting) == (line.people, line.people_waiting)
     await engine.stop()

@@ -20,7 +20,7 @@ from tests.builders import DrivenClock, a_venue
 from tests.live.watching import Watched, events, hello, parsed, read, versions
 from tests.servers import PostgresServer, server_directory
 from tests.stores.databases import wall_clock
-from tests.stores.doing import found
+from tests.stores.doing import create_venue
 
 A_LIFE = 300
 
@@ -240,7 +240,7 @@ async def test_a_store_that_is_away_is_said_once_and_so_is_its_return(clock: Dri
     with server_directory() as directory, PostgresServer(directory) as server, server.lend_database() as url:
         store = await PostgresStore.open(url, clock=wall_clock)
         await store.migrate()
-        venue = await found(store, a_venue())
+        venue = await create_venue(store, a_venue())
         hub = Hub(store, clock, Random(1))
         watcher = await hub.join(
             venue.id, Wish(hello, NOTICES, Changes(venue.slug, None, is_staffs=False)), address="x"
@@ -269,7 +269,7 @@ async def test_a_store_that_goes_away_while_staff_are_judged_ends_nobody(clock: 
     with server_directory() as directory, PostgresServer(directory) as server, server.lend_database() as url:
         store = await PostgresStore.open(url, clock=wall_clock)
         await store.migrate()
-        venue = await found(store, a_venue())
+        venue = await create_venue(store, a_venue())
         hub = Hub(store, clock, Random(1))
         asked = 0
 

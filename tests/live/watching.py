@@ -10,7 +10,7 @@ import msgspec
 from dawr.domain.queue import QueueId
 from dawr.domain.ticket import Ticket, TicketId, open_key
 from dawr.domain.venue import Venue
-from dawr.engine import Engine
+from dawr.engine.engine import Engine
 from dawr.live.forms import Form
 from dawr.live.frames import EventId, event_id, frame, mark
 from dawr.live.hub import Hub

@@ -18,7 +18,7 @@ from tests.domain.builders import LAB, VENUE, a_desk, a_line, a_queue, a_ticket,
 
 NOW = MONDAY_AT_TEN
 TODAY, YESTERDAY = Day("2026-03-02"), Day("2026-03-01")
-CURRENT: LineKey = (LAB, TODAY, 2)
+CURRENT: LineKey = LineKey(LAB, TODAY, 2)
 XRAY = QueueId("xray")
 
 CLINIC = a_venue(a_queue("lab"), a_queue("xray"), desks=(a_desk("desk-1", "lab"), a_desk("desk-2", "lab", "xray")))

@@ -23,7 +23,7 @@ from dawr.domain.queue import Queue, QueueId, QueueVerb
 from dawr.domain.ticket import VERBS as TICKET_VERBS
 from dawr.domain.ticket import LineKey, TicketId, VisitId
 from dawr.domain.venue import Venue
-from dawr.engine import Engine
+from dawr.engine.engine import Engine
 from dawr.operations.admin import ChangeQueue, Reset
 from dawr.operations.clockwork import Expire, ExpireEnded
 from dawr.operations.operation import Operation, View
@@ -285,7 +285,7 @@ class Venues(RuleBasedStateMachine):
     @invariant()
     def the_venue_is_as_the_model_says(self) -> None:
         model = self.model
-        stored = {(t["queue_id"], t["day"], t["round"]) for t in model.tickets.values()}
+        stored = {LineKey(t["queue_id"], t["day"], t["round"]) for t in model.tickets.values()}
         picture = Picture(
             tuple(TicketId(ticket) for ticket in model.tickets),
             tuple(t["open_key"] for t in model.tickets.values() if t["open_key"]),

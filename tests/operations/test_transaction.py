@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dawr.domain.errors import QueueFull, Refused, UnknownTicket
 from dawr.domain.events import NOBODY, Origin
-from dawr.domain.ticket import Ticket, TicketId
+from dawr.domain.ticket import LineKey, Ticket, TicketId
 from dawr.operations.admin import ChangeQueue, Reset, SetUp
 from dawr.operations.clockwork import Expire, ExpireEnded
 from dawr.operations.operation import Operation
@@ -184,7 +184,7 @@ def test_how_many_were_ahead_of_a_stored_ticket_is_asked_for() -> None:
 
 
 def test_who_was_asked_for_and_not_found_does_not_exist() -> None:
-    missing = Wants(tickets={of(99)}, open_keys={"lab:nobody"}, answers={a_claim().key}, lines={(LAB, TODAY, 9)})
+    missing = Wants(tickets={of(99)}, open_keys={"lab:nobody"}, answers={a_claim().key}, lines={LineKey(LAB, TODAY, 9)})
     tx = a_transaction(missing)
 
     with pytest.raises(UnknownTicket):
@@ -192,7 +192,7 @@ def test_who_was_asked_for_and_not_found_does_not_exist() -> None:
     assert tx.open_ticket("lab:nobody") is None
     assert tx.answer(a_claim().key) is None
     with pytest.raises(LookupError, match="no row"):
-        tx.line_at((LAB, TODAY, 9))
+        tx.line_at(LineKey(LAB, TODAY, 9))
 
 
 def test_a_queue_without_a_line_today_begins_one_at_number_one() -> None:
@@ -238,7 +238,7 @@ def test_rows_that_arrive_late_do_not_undo_what_was_changed_meanwhile() -> None:
 
 
 def test_a_line_that_ended_is_never_taken_for_the_line_of_today() -> None:
-    tx = a_transaction(Wants(tickets={of(22), of(5)}, lines={(LAB, TODAY, 1)}))
+    tx = a_transaction(Wants(tickets={of(22), of(5)}, lines={LineKey(LAB, TODAY, 1)}))
 
     decided(tx, Leave(of(22)))
 
@@ -247,7 +247,7 @@ def test_a_line_that_ended_is_never_taken_for_the_line_of_today() -> None:
 
 
 def test_a_line_of_yesterday_is_never_taken_for_the_line_of_today() -> None:
-    tx = a_transaction(Wants(tickets={of(31), of(5)}, lines={(LAB, YESTERDAY, 1)}))
+    tx = a_transaction(Wants(tickets={of(31), of(5)}, lines={LineKey(LAB, YESTERDAY, 1)}))
 
     decided(tx, Leave(of(31)))
 

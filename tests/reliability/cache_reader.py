@@ -14,7 +14,7 @@ import sys
 import msgspec
 import redis.asyncio as redis
 
-from dawr import system
+from dawr.bootstrap import system
 from dawr.reliability.cache import Cache, SharedEntries
 from dawr.reliability.shared import Shared
 from tests.reliability.caching import sharing

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import count
 
-from dawr import system
+from dawr.bootstrap import system
 from dawr.reliability.cache import Cache, MemoryEntries, SharedEntries
 from dawr.reliability.shared import Shared
 

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import msgspec
 
+from dawr.bootstrap.system import SystemIds
 from dawr.domain.events import Origin
 from dawr.domain.venue import VenueId
-from dawr.engine import Engine
+from dawr.engine.engine import Engine
 from dawr.ports import Store, StoreFault
 from dawr.reliability.lease import Fence, Lease, LeaseLost
 from dawr.stores.postgres import PostgresStore
 from dawr.stores.sqlite import SqliteStore
-from dawr.system import SystemIds
 from tests.builders import DrivenClock, issue
 from tests.stores.databases import wall_clock
 

@@ -6,11 +6,11 @@ from itertools import count
 
 import redis
 
+from dawr.bootstrap.system import ticks
 from dawr.reliability.rate_limit import Limiter, LocalLimiter
 from dawr.reliability.rate_limit.shared_limiter import SharedLimiter
 from dawr.reliability.rate_limit.shared_log import SharedLog, script
 from dawr.reliability.shared import Shared
-from dawr.system import ticks
 from tests.servers.place import free_port
 
 SERVERS_TIME = "redis.call('TIME')"

@@ -11,10 +11,10 @@ from typing import Any
 
 import structlog
 
+from dawr.bootstrap.system import ticks
 from dawr.reliability.rate_limit import Policy
 from dawr.reliability.rate_limit.shared_limiter import SharedLimiter
 from dawr.reliability.shared import Shared
-from dawr.system import ticks
 from tests.reliability.limiters import PATIENCE_SECONDS
 
 ASKED_AT_ONCE = 4

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from dawr import system
+from dawr.bootstrap import system
 from dawr.reliability.cache import Cache, SharedEntries
 from dawr.reliability.shared import Shared
 from tests.reliability.caching import Counted, DrivenTicks, Truth, until
@@ -322,7 +322,7 @@ async def test_what_is_owed_is_bounded_and_then_everything_is_invalidated(
     os.kill(valkey.pid, signal.SIGSTOP)
     try:
         assert not await cache.invalidate(*(f"{number}" for number in range(10_001)))
-        owed = len(cache._entries._conversation._owed)  # type: ignore[attr-defined]
+        owed = len(cache._entries._pipeline._owed)  # type: ignore[attr-defined]
     finally:
         os.kill(valkey.pid, signal.SIGCONT)
 

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 import redis.asyncio as redis
 
-from dawr import system
+from dawr.bootstrap import system
 from dawr.reliability.cache import Cache, SharedEntries
 from dawr.reliability.shared import Shared
 from tests.reliability.cache_reader import MISSING, Reader, Report

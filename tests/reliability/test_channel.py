@@ -10,10 +10,10 @@ from random import Random
 
 import pytest
 
+from dawr.bootstrap.system import ticks
 from dawr.reliability import channel as channels
 from dawr.reliability.channel import Channel
 from dawr.reliability.shared import Shared, SharedAway
-from dawr.system import ticks
 from tests.servers import ValkeyServer, server_directory
 
 SECONDS = 15.0

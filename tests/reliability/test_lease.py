@@ -11,7 +11,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from dawr.engine import Engine
+from dawr.engine.engine import Engine
 from dawr.ports import Session, Store
 from dawr.reliability.lease import Fence, LeaseLost, Leases, hold
 from dawr.reliability.postgres_records import PostgresRecords, PostgresTransaction
@@ -21,7 +21,7 @@ from dawr.stores.sqlite import SqliteStore
 from tests.builders import DrivenClock, a_new, a_venue, issue
 from tests.reliability.backends import KINDS, Backend
 from tests.stores.databases import PostgresDatabase, wall_clock
-from tests.stores.doing import found, kinds_of, numbers, together
+from tests.stores.doing import create_venue, kinds_of, numbers, together
 
 TEN_MINUTES_MS = 10 * 60 * 1000
 
@@ -141,7 +141,7 @@ async def test_what_is_done_under_an_old_fence_is_refused_and_its_batch_mates_ar
     if kind == "postgres":
         store = await PostgresDatabase(request.getfixturevalue("postgres_url")).open()
     await store.migrate()
-    engine, venue = Engine(store, DrivenClock()), await found(store, a_venue())
+    engine, venue = Engine(store, DrivenClock()), await create_venue(store, a_venue())
     old = must_have(await store.leases.take("work", "one", lease_ms=0))
     new = must_have(await store.leases.take("work", "two"))
 
@@ -162,7 +162,7 @@ async def test_whoever_takes_over_waits_for_what_is_being_written(postgres_url: 
     database = PostgresDatabase(postgres_url)
     store, another = await database.open(), await database.open()
     await store.migrate()
-    venue = await found(store, a_venue())
+    venue = await create_venue(store, a_venue())
     await store.leases.take("work", "one", lease_ms=0)
     taking: asyncio.Task[Fence | None]
 

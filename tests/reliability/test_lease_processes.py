@@ -12,7 +12,7 @@ import pytest
 from dawr.domain.venue import Venue
 from tests.builders import a_venue
 from tests.stores.databases import Database, PostgresDatabase, SqliteDatabase
-from tests.stores.doing import found
+from tests.stores.doing import create_venue
 
 REPOSITORY = Path(__file__).parents[2]
 LEASE_MS = 500
@@ -31,7 +31,7 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Database:
 async def venue(database: Database) -> Venue:
     store = await database.open()
     await store.migrate()
-    venue = await found(store, a_venue())
+    venue = await create_venue(store, a_venue())
     await store.close()
     return venue
 
@@ -76,7 +76,7 @@ async def test_whoever_was_frozen_past_its_lease_changes_nothing_when_it_thaws(
     database = PostgresDatabase(postgres_url)
     store = await database.open()
     await store.migrate()
-    venue = await found(store, a_venue())
+    venue = await create_venue(store, a_venue())
     await store.close()
     async with a_worker(database, venue, "first") as first:
         assert await first.said("began") == 1

@@ -11,10 +11,10 @@ import pytest
 import redis.asyncio as redis
 from structlog.testing import capture_logs
 
+from dawr.bootstrap.system import ticks
 from dawr.reliability.rate_limit import Policy
 from dawr.reliability.rate_limit.shared_limiter import SharedLimiter
 from dawr.reliability.shared import Shared
-from dawr.system import ticks
 from tests.reliability.limiters import PATIENCE_SECONDS, DrivenClock, driven_log, sharing
 from tests.servers import ValkeyServer, server_directory
 

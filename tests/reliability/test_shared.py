@@ -9,10 +9,10 @@ from random import Random
 import pytest
 from redis.asyncio import Redis
 
-from dawr.reliability.census import Census
+from dawr.bootstrap.system import ticks
 from dawr.reliability.channel import Channel
+from dawr.reliability.process_count import ProcessCount
 from dawr.reliability.shared import TRIED_EVERY_MS, Shared, SharedAway
-from dawr.system import ticks
 from tests.servers import ValkeyServer, server_directory
 
 MOST_STEPS = 60
@@ -138,7 +138,7 @@ async def test_whoever_is_cancelled_ends_whatever_was_on_the_way(valkey_server: 
         works: dict[str, Callable[[], Coroutine[None, None, None]]] = {
             "one who asks": lambda: ask_again_and_again(shared),  # noqa: B023 - called now
             "one who listens": lambda: Channel(shared, "words", Random(1)).listen(print, lambda: None),  # noqa: B023
-            "one who is counted": lambda: Census(shared, "here").run(),  # noqa: B023
+            "one who is counted": lambda: ProcessCount(shared, "here").run(),  # noqa: B023
         }
         working = asyncio.create_task(works[who]())
         for _ in range(steps):

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from dawr.domain.venue import Venue
-from dawr.engine import Engine
+from dawr.engine.engine import Engine
 from dawr.ports import Store
 from tests.builders import DrivenClock, a_desk, a_queue, a_venue
 from tests.stores.databases import Database, PostgresDatabase, SqliteDatabase
-from tests.stores.doing import found
+from tests.stores.doing import create_venue
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -47,4 +47,4 @@ async def venue(store: Store) -> Venue:
     """Three queues; desk 1 serves the laboratory alone, desk 2 all three."""
     queues = (a_queue("lab", prefix="A"), a_queue("xray"), a_queue("eye"))
     desks = (a_desk("desk-1", "lab"), a_desk("desk-2", "lab", "xray", "eye"))
-    return await found(store, a_venue(*queues, desks=desks))
+    return await create_venue(store, a_venue(*queues, desks=desks))

@@ -8,7 +8,7 @@ from dawr.domain.events import Event
 from dawr.domain.line import Line
 from dawr.domain.ticket import LineKey, Ticket, TicketId
 from dawr.domain.venue import Head, Venue, VenueId
-from dawr.engine import Engine
+from dawr.engine.engine import Engine
 from dawr.operations.operation import Operation
 from dawr.operations.ticket import Place
 from dawr.ports import Rows, Session, Store, Wants
@@ -18,7 +18,7 @@ from tests.builders import MONDAY_AT_TEN, a_head, issue
 EVERY_EVENT = 1_000_000
 
 
-async def found(store: Store, venue: Venue, now: int = MONDAY_AT_TEN) -> Venue:
+async def create_venue(store: Store, venue: Venue, now: int = MONDAY_AT_TEN) -> Venue:
     await store.add_venue(venue, a_head(venue, now))
     return venue
 
@@ -73,8 +73,8 @@ async def kinds_of(engine: Engine, venue: Venue) -> list[str]:
     return [event.kind for event in await events_of(engine, venue)]
 
 
-def rendered(result: Place | Ticket | Any) -> Reply:  # noqa: ANN401 - an edge renders whatever its operation gives
-    """As an edge would: a body that names the ticket and the number."""
+def rendered(result: Place | Ticket | Any) -> Reply:  # noqa: ANN401 - an parts renders whatever its operation gives
+    """As an parts would: a body that names the ticket and the number."""
     ticket = result.ticket if isinstance(result, Place) else result
     return Reply(201, f"{ticket.ticket_id} has number {ticket.number}".encode())
 

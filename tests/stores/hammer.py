@@ -11,7 +11,7 @@ import sys
 import msgspec
 
 from dawr.domain.venue import VenueId
-from dawr.engine import Engine
+from dawr.engine.engine import Engine
 from dawr.stores.postgres import PostgresStore
 from tests.builders import DrivenClock, call_next, issue
 from tests.stores.databases import wall_clock

@@ -9,7 +9,7 @@ import sys
 from dawr.domain.errors import JoinedTooOften
 from dawr.domain.ticket import TicketId, VisitId
 from dawr.domain.venue import Unnamed, VenueId
-from dawr.engine import Engine
+from dawr.engine.engine import Engine
 from dawr.operations.visitor import Cancel, Join
 from dawr.stores.postgres import PostgresStore
 from tests.builders import DrivenClock

@@ -8,12 +8,12 @@ import pytest
 from dawr.domain.account import Account, AccountId, Session
 from dawr.domain.staff import StaffMember
 from dawr.domain.venue import Venue, VenueId
-from dawr.engine import Engine
+from dawr.engine.engine import Engine
 from dawr.operations.people import AddStaff, DisableStaff
 from dawr.ports import AccountStore, Store, Unstorable
 from tests.builders import a_new, a_venue
 from tests.stores.databases import Database
-from tests.stores.doing import found
+from tests.stores.doing import create_venue
 
 NOW = 1_000_000_000
 HOUR = 60 * 60 * 1000
@@ -102,7 +102,7 @@ async def test_a_password_and_being_disabled_change_one_without_the_other(
 async def test_a_session_says_whose_it_is_and_where_they_work_now(
     store: Store, engine: Engine, venue: Venue, accounts: AccountStore, amna: Account
 ) -> None:
-    second, third = await found(store, a_venue()), await found(store, a_venue())
+    second, third = await create_venue(store, a_venue()), await create_venue(store, a_venue())
     for place in (third, venue, second):
         await engine.do(place.id, AddStaff(amna.account_id, "amna", "staff", None))
         await engine.do(place.id, AddStaff(AccountId("another"), "basma", "owner", None))

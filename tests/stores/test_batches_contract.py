@@ -9,7 +9,7 @@ from dawr.domain.errors import Refused
 from dawr.domain.queue import QueueId
 from dawr.domain.ticket import Ticket, TicketId
 from dawr.domain.venue import Venue
-from dawr.engine import Engine
+from dawr.engine.engine import Engine
 from dawr.operations.admin import ChangeQueue, Reset
 from dawr.operations.clockwork import ExpireEnded
 from dawr.operations.operation import Operation
@@ -19,7 +19,7 @@ from dawr.operations.transaction import Transaction
 from dawr.operations.visitor import Issue, Leave
 from dawr.ports import Store
 from tests.builders import DrivenClock, a_desk, a_queue, a_venue, call_next, issue, rejoin
-from tests.stores.doing import events_of, found, numbers, stored_line, take, together
+from tests.stores.doing import create_venue, events_of, numbers, stored_line, take, together
 
 R = TypeVar("R")
 
@@ -55,7 +55,7 @@ class CountChangedAlone(CountChanged, frozen=True):
 
 
 async def test_several_venues_share_a_batch(engine: Engine, store: Store, venue: Venue) -> None:
-    venues = [venue, *[await found(store, a_venue()) for _ in range(4)]]
+    venues = [venue, *[await create_venue(store, a_venue()) for _ in range(4)]]
 
     outcomes = await together(*(engine.do(where.id, issue()) for _ in range(3) for where in venues))
 
@@ -179,7 +179,7 @@ async def test_an_operation_that_announces_nothing_decides_the_same(
 ) -> None:
     queues = tuple(a_queue(code) for code in ("lab", "xray", "eye"))
     announced, unannounced = [
-        await found(store, a_venue(*queues, desks=(a_desk("desk-2", "lab", "xray", "eye"),))) for _ in range(2)
+        await create_venue(store, a_venue(*queues, desks=(a_desk("desk-2", "lab", "xray", "eye"),))) for _ in range(2)
     ]
 
     for batch in random_batches(random.Random(seed)):

@@ -7,7 +7,7 @@ import pytest
 from dawr.domain.errors import InvalidValue, LineEnded, QueuePaused, UnknownDesk
 from dawr.domain.ticket import Ticket
 from dawr.domain.venue import Venue
-from dawr.engine import Engine
+from dawr.engine.engine import Engine
 from dawr.operations.admin import ChangeQueue, Reset
 from dawr.operations.operation import Operation
 from dawr.operations.staff import Call, CallNext, Finish, Hold, Miss, Recall, Resume

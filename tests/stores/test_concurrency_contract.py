@@ -11,7 +11,7 @@ import pytest
 from dawr.domain.errors import Refused
 from dawr.domain.ticket import Ticket, TicketId
 from dawr.domain.venue import Desk, Venue
-from dawr.engine import Busy, Engine, Stopping
+from dawr.engine.engine import Busy, Engine, Stopping
 from dawr.operations.admin import ChangeQueue
 from dawr.operations.operation import Operation
 from dawr.operations.staff import Call, CallNext, Finish, Hold, Miss, Recall, Resume, Start
@@ -20,7 +20,7 @@ from dawr.ports import Store, Wants
 from dawr.reliability.idempotency import Reply
 from tests.builders import DrivenClock, a_claim, a_desk, a_queue, a_venue, call_next, issue, rejoin
 from tests.stores.databases import Database
-from tests.stores.doing import events_of, found, load, numbers, rendered, stored_head, together
+from tests.stores.doing import create_venue, events_of, load, numbers, rendered, stored_head, together
 
 T = TypeVar("T")
 LOOPS = 4
@@ -44,7 +44,7 @@ async def test_thirty_two_desks_call_everybody_once_and_in_order(
     database: Database, store: Store, clock: DrivenClock, engine: Engine
 ) -> None:
     desks = tuple(a_desk(f"desk-{n}", *(QUEUES if n % 3 == 0 else QUEUES[n % 3 : n % 3 + 1])) for n in range(32))
-    venue = await found(store, a_venue(*(a_queue(code) for code in QUEUES), desks=desks))
+    venue = await create_venue(store, a_venue(*(a_queue(code) for code in QUEUES), desks=desks))
     rng = random.Random(32)
     await together(
         *(engine.do(venue.id, issue(rng.choice(QUEUES), priority=rng.choice([0, 0, 0, 1, 3]))) for _ in range(400))
@@ -112,7 +112,7 @@ async def test_one_visitor_who_asks_everywhere_at_once_has_one_ticket(
 
 
 async def test_a_capacity_is_not_exceeded_by_a_rush(database: Database, store: Store, clock: DrivenClock) -> None:
-    venue = await found(store, a_venue(a_queue(capacity=25, reserve=5)))
+    venue = await create_venue(store, a_venue(a_queue(capacity=25, reserve=5)))
 
     async def a_rush(engine: Engine) -> list[int | str]:
         return numbers(await together(*(engine.do(venue.id, issue()) for _ in range(20))))

@@ -10,7 +10,7 @@ from dawr.domain.errors import Refused
 from dawr.domain.events import Origin
 from dawr.domain.ticket import Ticket, TicketId
 from dawr.domain.venue import Venue
-from dawr.engine import Engine
+from dawr.engine.engine import Engine
 from dawr.operations.admin import ChangeQueue, Reset, SetUp
 from dawr.operations.operation import Operation
 from dawr.operations.snapshots import LookAtQueue
@@ -19,7 +19,7 @@ from dawr.operations.visitor import Leave, Rejoin
 from dawr.ports import Store
 from tests.builders import DrivenClock, a_venue, call_next, issue
 from tests.stores.databases import Database
-from tests.stores.doing import do_each, events_of, found, kinds_of, stored_head, stored_ticket, take, together
+from tests.stores.doing import create_venue, do_each, events_of, kinds_of, stored_head, stored_ticket, take, together
 
 Way = Sequence[Callable[[TicketId], Operation[Any]]]
 
@@ -125,7 +125,7 @@ async def test_versions_go_up_by_one_over_all_the_queues_of_a_venue(engine: Engi
 
 
 async def test_each_venue_has_its_own_versions(engine: Engine, store: Store, venue: Venue) -> None:
-    other = await found(store, a_venue())
+    other = await create_venue(store, a_venue())
 
     await together(*(engine.do(where.id, issue()) for where in (venue, other, venue, other, other)))
 

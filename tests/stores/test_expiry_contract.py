@@ -3,7 +3,7 @@
 from dawr.domain.queue import QueueId
 from dawr.domain.ticket import Ticket
 from dawr.domain.venue import Venue
-from dawr.engine import Engine
+from dawr.engine.engine import Engine
 from dawr.operations.admin import Reset
 from dawr.operations.clockwork import ExpireEnded
 from dawr.operations.staff import Call, Finish, Hold, Miss, Start
@@ -11,7 +11,7 @@ from dawr.operations.visitor import Leave
 from dawr.ports import BULK_STEP, Store
 from tests.builders import DrivenClock, a_venue, call_next, issue
 from tests.stores.databases import Database
-from tests.stores.doing import do_each, events_of, found, kinds_of, stored_line, stored_ticket, take, together
+from tests.stores.doing import create_venue, do_each, events_of, kinds_of, stored_line, stored_ticket, take, together
 
 SWEEP = ExpireEnded(QueueId("lab"))
 STATES = "SELECT state, count(*) FROM tickets GROUP BY state ORDER BY state"
@@ -112,7 +112,7 @@ async def test_todays_line_is_left_alone(engine: Engine, clock: DrivenClock, ven
 async def test_other_queues_and_venues_are_left_alone(
     engine: Engine, store: Store, clock: DrivenClock, venue: Venue
 ) -> None:
-    other = await found(store, a_venue())
+    other = await create_venue(store, a_venue())
     in_xray, elsewhere = await take(engine, venue, queue="xray"), await take(engine, other)
     clock.advance(days=1)
 

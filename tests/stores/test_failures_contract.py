@@ -9,7 +9,7 @@ import pytest
 from dawr.domain.errors import InvalidValue, Refused
 from dawr.domain.ticket import Ticket, TicketId
 from dawr.domain.venue import Venue
-from dawr.engine import Engine
+from dawr.engine.engine import Engine
 from dawr.operations.admin import ChangeQueue, Reset
 from dawr.operations.operation import Operation
 from dawr.operations.staff import Call, Called, CallNext, Hold
@@ -19,7 +19,7 @@ from dawr.operations.visitor import Leave
 from dawr.ports import Store, Unstorable, Wants
 from tests.builders import a_venue, call_next, issue
 from tests.stores.databases import Database
-from tests.stores.doing import elsewhere, events_of, found, kinds_of, numbers, stored_head, take, together
+from tests.stores.doing import create_venue, elsewhere, events_of, kinds_of, numbers, stored_head, take, together
 
 
 class ThenFails(Operation[None], frozen=True):
@@ -209,7 +209,7 @@ async def test_a_key_that_cannot_be_looked_up_fails_alone(engine: Engine, venue:
 
 
 async def test_a_bad_row_in_one_venue_does_not_fail_another(engine: Engine, store: Store, venue: Venue) -> None:
-    other = await found(store, a_venue())
+    other = await create_venue(store, a_venue())
 
     outcomes = await together(
         engine.do(other.id, issue()),

@@ -7,14 +7,14 @@ import pytest
 
 from dawr.domain.errors import Refused
 from dawr.domain.venue import Venue
-from dawr.engine import Engine
+from dawr.engine.engine import Engine
 from dawr.operations.operation import Operation
 from dawr.operations.staff import Called
 from dawr.ports import Store
 from dawr.reliability.idempotency import Claim, KeyReused, Reply
 from tests.builders import TWO_DAYS_MS, DrivenClock, a_claim, a_venue, call_next, issue
 from tests.stores.databases import Database
-from tests.stores.doing import found, rendered, take, together
+from tests.stores.doing import create_venue, rendered, take, together
 
 TICKETS = "SELECT count(*) FROM tickets"
 ANSWERS = "SELECT count(*) FROM idempotency"
@@ -144,7 +144,7 @@ async def test_another_principal_scope_or_key_is_another_request(
 async def test_the_same_key_in_two_venues_is_two_requests(
     database: Database, engine: Engine, store: Store, venue: Venue
 ) -> None:
-    other = await found(store, a_venue())
+    other = await create_venue(store, a_venue())
 
     replies = await together(*(enter(engine, v, a_claim(scope=f"{v.id}/enter")) for v in (venue, other, venue)))
 
@@ -270,5 +270,5 @@ async def test_an_answer_without_an_effect_is_not_kept_beside_one_with_an_effect
 
 
 async def enter(engine: Engine, venue: Venue, claim: Claim, *, operation: Operation[Any] | None = None) -> Reply:
-    """Take a number under a key; every attempt brings new ids along, as an edge does."""
+    """Take a number under a key; every attempt brings new ids along, as an parts does."""
     return await engine.answer(venue.id, operation or issue(), rendered, claim=claim)

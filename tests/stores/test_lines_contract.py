@@ -7,7 +7,7 @@ from dawr.domain.errors import InvalidValue, OutsideHours, QueueFull, UnknownQue
 from dawr.domain.hours import Hours
 from dawr.domain.queue import QueueId
 from dawr.domain.venue import Venue
-from dawr.engine import Engine
+from dawr.engine.engine import Engine
 from dawr.operations.admin import Reset, SetUp
 from dawr.operations.snapshots import LookAtQueue
 from dawr.operations.staff import Call, Finish, Hold, Miss, Start
@@ -15,7 +15,7 @@ from dawr.operations.visitor import Leave
 from dawr.ports import Store
 from tests.builders import DrivenClock, a_queue, a_venue, call_next, issue
 from tests.stores.databases import Database
-from tests.stores.doing import do_each, found, stored_head, stored_line, take
+from tests.stores.doing import create_venue, do_each, stored_head, stored_line, take
 
 OFFICE_HOURS = Hours(((((8 * 60, 16 * 60)),),) * 5 + ((), ()))
 
@@ -31,13 +31,13 @@ async def test_each_queue_counts_on_its_own(engine: Engine, venue: Venue) -> Non
 
 
 async def test_each_venue_counts_on_its_own(engine: Engine, store: Store, venue: Venue) -> None:
-    other = await found(store, a_venue())
+    other = await create_venue(store, a_venue())
 
     assert [(await take(engine, where)).number for where in (venue, other, venue, other)] == [1, 1, 2, 2]
 
 
 async def test_a_queue_is_found_by_its_alias_in_any_case(engine: Engine, store: Store) -> None:
-    venue = await found(store, a_venue(a_queue("lab", aliases=("bloods",))))
+    venue = await create_venue(store, a_venue(a_queue("lab", aliases=("bloods",))))
 
     given = [(await take(engine, venue, queue=code)).number for code in ("lab", "LAB", "Bloods")]
 
@@ -177,7 +177,7 @@ async def test_after_a_reset_nobody_of_the_old_round_is_called(engine: Engine, v
 
 
 async def test_a_full_queue_refuses(engine: Engine, store: Store) -> None:
-    venue = await found(store, a_venue(a_queue(capacity=2)))
+    venue = await create_venue(store, a_venue(a_queue(capacity=2)))
     await do_each(engine, venue, issue(), issue())
 
     with pytest.raises(QueueFull):
@@ -185,7 +185,7 @@ async def test_a_full_queue_refuses(engine: Engine, store: Store) -> None:
 
 
 async def test_the_reserve_is_given_after_the_capacity_and_said_to_be_so(engine: Engine, store: Store) -> None:
-    venue = await found(store, a_venue(a_queue(capacity=2, reserve=1)))
+    venue = await create_venue(store, a_venue(a_queue(capacity=2, reserve=1)))
 
     places = [await engine.do(venue.id, issue()) for _ in range(3)]
 
@@ -195,14 +195,14 @@ async def test_the_reserve_is_given_after_the_capacity_and_said_to_be_so(engine:
 
 
 async def test_a_visitor_with_a_number_still_finds_it_when_the_queue_is_full(engine: Engine, store: Store) -> None:
-    venue = await found(store, a_venue(a_queue(capacity=1)))
+    venue = await create_venue(store, a_venue(a_queue(capacity=1)))
     await take(engine, venue, visitor="Aisha")
 
     assert (await engine.do(venue.id, issue(visitor="Aisha"))).already
 
 
 async def test_whoever_leaves_does_not_give_their_number_back(engine: Engine, store: Store) -> None:
-    venue = await found(store, a_venue(a_queue(capacity=1)))
+    venue = await create_venue(store, a_venue(a_queue(capacity=1)))
     given = await take(engine, venue)
     await engine.do(venue.id, Leave(given.ticket_id))
 
@@ -211,7 +211,7 @@ async def test_whoever_leaves_does_not_give_their_number_back(engine: Engine, st
 
 
 async def test_a_refused_visitor_uses_up_no_number(engine: Engine, store: Store) -> None:
-    venue = await found(store, a_venue(a_queue(capacity=1)))
+    venue = await create_venue(store, a_venue(a_queue(capacity=1)))
     await take(engine, venue)
     with pytest.raises(QueueFull):
         await take(engine, venue)
@@ -222,7 +222,7 @@ async def test_a_refused_visitor_uses_up_no_number(engine: Engine, store: Store)
 
 
 async def test_the_capacity_is_the_days_and_not_the_rounds(engine: Engine, store: Store) -> None:
-    venue = await found(store, a_venue(a_queue(capacity=3)))
+    venue = await create_venue(store, a_venue(a_queue(capacity=3)))
     served, _ = await take(engine, venue), await take(engine, venue)
     await do_each(engine, venue, Call(served.ticket_id), Finish(served.ticket_id), Reset("lab"))
 
@@ -234,7 +234,7 @@ async def test_the_capacity_is_the_days_and_not_the_rounds(engine: Engine, store
 
 
 async def test_the_capacity_is_there_again_the_next_day(engine: Engine, store: Store, clock: DrivenClock) -> None:
-    venue = await found(store, a_venue(a_queue(capacity=1)))
+    venue = await create_venue(store, a_venue(a_queue(capacity=1)))
     await take(engine, venue)
     clock.advance(days=1)
 
@@ -242,7 +242,7 @@ async def test_the_capacity_is_there_again_the_next_day(engine: Engine, store: S
 
 
 async def test_outside_its_hours_a_queue_says_when_it_opens(engine: Engine, store: Store, clock: DrivenClock) -> None:
-    venue = await found(store, a_venue(a_queue(hours=OFFICE_HOURS)))
+    venue = await create_venue(store, a_venue(a_queue(hours=OFFICE_HOURS)))
     assert (await take(engine, venue)).number == 1
 
     clock.advance(hours=6)
@@ -322,7 +322,7 @@ async def test_a_snapshot_shows_who_is_next(engine: Engine, venue: Venue) -> Non
 
 
 async def test_a_line_of_another_queue_is_not_mistaken_for_this_one(engine: Engine, store: Store) -> None:
-    venue = await found(store, a_venue(a_queue("lab"), a_queue("lab-2"), a_queue("la")))
+    venue = await create_venue(store, a_venue(a_queue("lab"), a_queue("lab-2"), a_queue("la")))
 
     given = [(await take(engine, venue, queue=code)).queue_id for code in ("lab", "lab-2", "la")]
 

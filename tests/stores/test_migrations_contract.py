@@ -5,12 +5,12 @@ import asyncio
 import pytest
 
 from dawr.domain.venue import Venue
-from dawr.engine import Engine
+from dawr.engine.engine import Engine
 from dawr.ports import Store
 from dawr.stores.migrations import SchemaUnfit, known
 from tests.builders import DrivenClock, a_venue, issue
 from tests.stores.databases import Database
-from tests.stores.doing import found, stored_head, take
+from tests.stores.doing import create_venue, stored_head, take
 
 
 async def test_migrations_are_applied_once(database: Database) -> None:
@@ -63,7 +63,7 @@ async def test_two_starts_at_once_migrate_once(database: Database) -> None:
 
 
 async def test_a_restored_copy_begins_new_epochs_once(database: Database, store: Store) -> None:
-    venues = [await found(store, a_venue()) for _ in range(2)]
+    venues = [await create_venue(store, a_venue()) for _ in range(2)]
     await store.renew_epochs(lambda: 1)
     await database.rows("UPDATE installation SET is_copy = 1")
     epochs = iter([71, 72, 73])

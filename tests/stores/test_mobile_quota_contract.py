@@ -11,14 +11,14 @@ import pytest
 from dawr.domain.errors import JoinedTooOften
 from dawr.domain.ticket import Ticket, TicketId, VisitId
 from dawr.domain.venue import Unnamed, Venue
-from dawr.engine import Engine
+from dawr.engine.clockwork import reset
+from dawr.engine.engine import Engine
 from dawr.operations.staff import Call, Finish, Miss
 from dawr.operations.visitor import Cancel, Join, Leave
 from dawr.ports import Store
-from dawr.sweeper import reset
 from tests.builders import DrivenClock, a_claim, a_new, a_queue, a_venue, issue
 from tests.stores.databases import Database, PostgresDatabase
-from tests.stores.doing import do_each, found, numbers, rendered, together
+from tests.stores.doing import create_venue, do_each, numbers, rendered, together
 
 MOBILE = "+97433001122"
 REPOSITORY = Path(__file__).parents[2]
@@ -27,7 +27,7 @@ EVERYTHING = ("tickets", "visits", "events", "lines", "heads", "idempotency")
 
 @pytest.fixture
 async def venue(store: Store) -> Venue:
-    return await found(store, a_venue(a_queue("waitlist"), a_queue("bar")))
+    return await create_venue(store, a_venue(a_queue("waitlist"), a_queue("bar")))
 
 
 def join(mobile: str = MOBILE, *, most: int | None = 3) -> Join:
@@ -137,7 +137,7 @@ async def test_a_refusal_leaves_nothing(database: Database, engine: Engine, venu
 async def test_other_numbers_and_other_restaurants_are_not_held_back(
     store: Store, engine: Engine, venue: Venue
 ) -> None:
-    elsewhere = await found(store, a_venue(a_queue("waitlist")))
+    elsewhere = await create_venue(store, a_venue(a_queue("waitlist")))
     for _ in range(3):
         await join_and_cancel(engine, venue)
 
@@ -163,7 +163,7 @@ async def test_only_a_restaurant_counts_and_only_mobile_numbers(
     store: Store, engine: Engine, kind: Literal["restaurant", "clinic"], visitor: str, given: list[int | str]
 ) -> None:
     """Of those who take a number as anybody may, at any venue."""
-    venue = await found(store, msgspec.structs.replace(a_venue(), kind=kind))
+    venue = await create_venue(store, msgspec.structs.replace(a_venue(), kind=kind))
     taking = [msgspec.structs.replace(issue(visitor=visitor), most_per_hour=3) for _ in range(4)]
     commands: list[Any] = []
     for one in taking:
@@ -214,7 +214,7 @@ async def test_two_processes_let_one_number_in_three_times(postgres_url: str) ->
     database = PostgresDatabase(postgres_url)
     store = await database.open()
     await store.migrate()
-    venue = await found(store, a_venue(a_queue("waitlist")))
+    venue = await create_venue(store, a_venue(a_queue("waitlist")))
 
     joined = await asyncio.gather(*(joins_of_a_process(postgres_url, venue, name) for name in ("one", "two")))
 

@@ -12,7 +12,7 @@ import pytest
 
 from dawr.domain.account import Account, AccountId
 from dawr.domain.venue import Venue, VenueId
-from dawr.engine import Engine
+from dawr.engine.engine import Engine
 from dawr.operations.snapshots import LookAtQueue
 from dawr.ports import OutcomeUnknown, Session, StoreAway, Unstorable, Wants
 from dawr.reliability.idempotency import AnswerKey
@@ -20,7 +20,7 @@ from dawr.stores.postgres import TRIES, PostgresStore
 from tests.builders import DrivenClock, a_claim, a_head, a_venue, issue
 from tests.servers import PostgresServer, server_directory
 from tests.stores.databases import PostgresDatabase, wall_clock
-from tests.stores.doing import found, numbers, rendered, stored_head, take, together
+from tests.stores.doing import create_venue, numbers, rendered, stored_head, take, together
 from tests.stores.proxy import Lost, Proxy
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
@@ -133,7 +133,7 @@ async def test_a_look_does_not_wait_for_whoever_holds_the_head(engine: Engine, o
 async def test_a_deadlock_is_repeated_and_nobody_notices(
     engine: Engine, store: PostgresStore, other: Connection
 ) -> None:
-    first, second = sorted([await found(store, a_venue()) for _ in range(2)], key=lambda venue: venue.id)
+    first, second = sorted([await create_venue(store, a_venue()) for _ in range(2)], key=lambda venue: venue.id)
     await other.execute("SET deadlock_timeout = '60s'")  # so that the other one is not the victim
     transaction = other.transaction()
     await transaction.start()
@@ -245,7 +245,7 @@ async def test_a_character_that_postgres_cannot_hold_fails_alone(engine: Engine,
 
 @pytest.mark.parametrize("off_by", [3000, -3000])
 async def test_by_a_clock_that_is_off_no_day_begins(postgres_url: str, store: PostgresStore, off_by: int) -> None:
-    venue = await found(store, a_venue(), wall_clock())
+    venue = await create_venue(store, a_venue(), wall_clock())
     off = await PostgresStore.open(postgres_url, clock=lambda: wall_clock() + off_by)
     tomorrow = DrivenClock(wall_clock())
     tomorrow.advance(days=1)

@@ -10,14 +10,14 @@ import apsw
 import pytest
 
 from dawr.domain.venue import Venue
-from dawr.engine import Engine
+from dawr.engine.engine import Engine
 from dawr.operations.snapshots import LookAtQueue
 from dawr.ports import OutcomeUnknown, Session, StoreAway
 from dawr.stores import sqlite
 from dawr.stores.sqlite import SqliteStore
 from tests.builders import DrivenClock, a_claim, a_venue, issue
 from tests.stores.databases import SqliteDatabase, wall_clock
-from tests.stores.doing import events_of, found, numbers, rendered, stored_head, take, together
+from tests.stores.doing import create_venue, events_of, numbers, rendered, stored_head, take, together
 
 SMALL_DISK_BYTES = 1_500_000
 
@@ -60,7 +60,7 @@ async def test_when_the_disk_is_full_nothing_is_lost_and_nothing_is_half_stored(
     store = SqliteStore(small_disk / "dawr.db", clock=wall_clock)
     await store.migrate()
     engine = Engine(store, clock)
-    venue = await found(store, a_venue())
+    venue = await create_venue(store, a_venue())
     ballast = small_disk / "ballast"
     ballast.write_bytes(bytes(200_000))
 
@@ -167,7 +167,7 @@ async def test_a_file_that_is_not_there_is_said_to_be_away(tmp_path: Path) -> No
 async def test_closing_leaves_one_file_with_everything_in_it(tmp_path: Path, clock: DrivenClock) -> None:
     store = SqliteStore(tmp_path / "dawr.db", clock=wall_clock)
     await store.migrate()
-    venue = await found(store, a_venue())
+    venue = await create_venue(store, a_venue())
     await take(Engine(store, clock), venue)
 
     await store.close()

@@ -9,12 +9,12 @@ from dawr.domain.errors import AlreadyStaff, LastOwner, RoleTooLow, UnknownStaff
 from dawr.domain.events import Origin
 from dawr.domain.staff import Role, StaffMember
 from dawr.domain.venue import Venue
-from dawr.engine import Engine
+from dawr.engine.engine import Engine
 from dawr.operations.people import AddStaff, ChangeRole, DisableStaff, EnableStaff, LookAtStaff
 from dawr.ports import Store, Wants
 from tests.builders import DrivenClock, a_venue
 from tests.stores.databases import Database
-from tests.stores.doing import elsewhere, events_of, found, load, together
+from tests.stores.doing import create_venue, elsewhere, events_of, load, together
 
 BY_AMNA = Origin(actor="staff:amna", correlation_id="c-1", reason="she asked")
 
@@ -70,7 +70,7 @@ async def test_every_change_of_staff_is_an_event_with_its_actor(engine: Engine, 
 
 
 async def test_staff_of_one_venue_are_nobody_at_another(engine: Engine, store: Store, venue: Venue) -> None:
-    other = await found(store, a_venue())
+    other = await create_venue(store, a_venue())
     await engine.do(venue.id, add("amna", "owner"))
 
     with pytest.raises(UnknownStaff):

@@ -11,7 +11,7 @@ from dawr.domain.errors import TicketInWrongState, UnknownTicket
 from dawr.domain.queue import QueueId
 from dawr.domain.ticket import VERBS, Ticket, TicketId, Verb, VisitId
 from dawr.domain.venue import Venue
-from dawr.engine import Engine
+from dawr.engine.engine import Engine
 from dawr.operations.clockwork import ExpireEnded
 from dawr.operations.operation import Operation
 from dawr.operations.staff import Call, Finish, Hold, Miss, Recall, Resume, Start
@@ -19,7 +19,7 @@ from dawr.operations.visitor import Leave, Rejoin
 from dawr.ports import Changes, Session, Store, Unstorable
 from tests.builders import DrivenClock, a_head, a_new, a_queue, a_venue, day_of, issue
 from tests.stores.databases import Database
-from tests.stores.doing import do_each, found, stored_ticket, take
+from tests.stores.doing import create_venue, do_each, stored_ticket, take
 
 Steps = Sequence[Callable[[TicketId], Operation[Any]]]
 
@@ -163,7 +163,7 @@ async def test_a_ticket_that_there_is_not_is_refused(engine: Engine, venue: Venu
 
 
 async def test_a_ticket_of_another_venue_is_unknown_here(engine: Engine, store: Store, venue: Venue) -> None:
-    other = await found(store, a_venue())
+    other = await create_venue(store, a_venue())
     theirs = await take(engine, other)
 
     with pytest.raises(UnknownTicket):
@@ -220,7 +220,7 @@ async def test_the_database_forbids_an_ended_ticket_that_is_still_somebodys(stor
 
 
 async def test_two_venues_may_have_the_same_visitor_and_number(engine: Engine, store: Store, venue: Venue) -> None:
-    other = await found(store, a_venue(a_queue("lab")))
+    other = await create_venue(store, a_venue(a_queue("lab")))
 
     here, there = await take(engine, venue, visitor="Aisha"), await take(engine, other, visitor="Aisha")
 

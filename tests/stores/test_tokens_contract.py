@@ -3,12 +3,12 @@
 from dawr.domain.staff import Role
 from dawr.domain.token import Token, TokenId, TokenKind
 from dawr.domain.venue import Venue
-from dawr.engine import Engine
+from dawr.engine.engine import Engine
 from dawr.operations.tokens import LookAtTokens, MakeToken, RevokeToken
 from dawr.ports import Store, Wants
 from tests.builders import DrivenClock, a_new, a_venue
 from tests.stores.databases import Database
-from tests.stores.doing import events_of, found, load, together
+from tests.stores.doing import create_venue, events_of, load, together
 
 
 def make(kind: TokenKind = "api", role: Role | None = "staff", name: str = "A program") -> MakeToken:
@@ -53,7 +53,7 @@ async def test_a_revoked_token_stays_in_the_list_and_is_revoked_once(
 
 
 async def test_a_token_is_of_its_venue_alone(engine: Engine, store: Store, venue: Venue) -> None:
-    other = await found(store, a_venue())
+    other = await create_venue(store, a_venue())
     made = await engine.do(venue.id, make())
 
     assert await store.accounts.token(other.id, made.token_id) is None

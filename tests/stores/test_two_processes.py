@@ -7,11 +7,11 @@ from pathlib import Path
 import msgspec
 
 from dawr.domain.venue import Venue
-from dawr.engine import Engine
+from dawr.engine.engine import Engine
 from dawr.stores.postgres import PostgresStore
 from tests.builders import DrivenClock, a_venue
 from tests.stores.databases import PostgresDatabase, wall_clock
-from tests.stores.doing import events_of, found
+from tests.stores.doing import create_venue, events_of
 from tests.stores.hammer import Report
 
 REPOSITORY = Path(__file__).parents[2]
@@ -21,7 +21,7 @@ COUNT = 400
 async def test_two_processes_give_every_number_once_and_call_everybody_once(postgres_url: str) -> None:
     store = await PostgresStore.open(postgres_url, clock=wall_clock)
     await store.migrate()
-    venue = await found(store, a_venue())
+    venue = await create_venue(store, a_venue())
 
     reports = await asyncio.gather(hammer(postgres_url, venue, "one"), hammer(postgres_url, venue, "two"))
 

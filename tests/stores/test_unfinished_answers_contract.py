@@ -3,7 +3,7 @@
 import pytest
 
 from dawr.domain.venue import Venue
-from dawr.engine import Engine
+from dawr.engine.engine import Engine
 from dawr.reliability.idempotency import Claim, ClaimLost, Idempotency, InProgress, KeyReused, Reply
 from dawr.reliability.records import Records
 from tests.builders import DrivenClock, a_claim

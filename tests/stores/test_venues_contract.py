@@ -12,30 +12,30 @@ from dawr.domain.errors import (
 )
 from dawr.domain.queue import QueueVerb
 from dawr.domain.venue import Venue
-from dawr.engine import Engine
+from dawr.engine.engine import Engine
 from dawr.operations.admin import ChangeQueue, SetUp
 from dawr.operations.snapshots import LookAtQueue
 from dawr.ports import Store, Unstorable
 from tests.builders import DrivenClock, a_queue, a_venue, call_next, issue
 from tests.stores.databases import Database
 from tests.stores.doing import (
+    create_venue,
     do_each,
     elsewhere,
-    found,
     stored_head,
     take,
 )
 
 
 async def test_venues_are_listed_by_slug(store: Store, venue: Venue) -> None:
-    other = await found(store, a_venue())
+    other = await create_venue(store, a_venue())
 
     assert await store.venue_ids() == {venue.slug: venue.id, other.slug: other.id}
 
 
 async def test_a_slug_belongs_to_one_venue(store: Store, venue: Venue) -> None:
     with pytest.raises(Unstorable):
-        await found(store, msgspec.structs.replace(a_venue(), slug=venue.slug))
+        await create_venue(store, msgspec.structs.replace(a_venue(), slug=venue.slug))
 
     assert await store.venue_ids() == {venue.slug: venue.id}
 

@@ -5,13 +5,13 @@ import pytest
 
 from dawr.domain.errors import QueueClosed
 from dawr.domain.venue import Venue
-from dawr.engine import Engine
+from dawr.engine.engine import Engine
 from dawr.operations.admin import ChangeQueue
 from dawr.operations.staff import Call, Finish
 from dawr.ports import Store, Unstorable
 from tests.builders import DrivenClock, a_venue, issue
 from tests.stores.databases import Database
-from tests.stores.doing import do_each, found, take
+from tests.stores.doing import create_venue, do_each, take
 
 COUNT = "SELECT count(*) FROM visits"
 
@@ -86,7 +86,7 @@ async def test_two_visits_of_a_venue_are_never_the_same(database: Database, engi
 async def test_two_venues_know_nothing_of_each_others_secrets(
     database: Database, engine: Engine, store: Store, venue: Venue
 ) -> None:
-    other = await found(store, a_venue())
+    other = await create_venue(store, a_venue())
     same = issue()
 
     places = [await engine.do(where.id, same) for where in (venue, other)]

@@ -7,7 +7,7 @@ import pytest
 
 from dawr.domain.ticket import TicketId, VisitId
 from dawr.domain.venue import Unnamed, Venue
-from dawr.engine import Engine
+from dawr.engine.engine import Engine
 from dawr.operations.staff import CallNext
 from dawr.operations.visitor import Join
 from dawr.ports import Store
@@ -15,7 +15,7 @@ from dawr.stores import postgres
 from dawr.stores.postgres import READERS, WAITED_FOR, PostgresGateway, PostgresStore
 from tests.builders import DrivenClock, a_claim, a_venue
 from tests.stores.databases import Database, PostgresDatabase, wall_clock
-from tests.stores.doing import found, rendered, take
+from tests.stores.doing import create_venue, rendered, take
 
 ONCE = {"venues_by_id"}
 """Asked for when a set-up is not known yet."""
@@ -59,7 +59,7 @@ async def test_whatever_a_join_and_a_call_wait_for_is_planned_ahead(
 
     store = await PostgresStore.open(postgres_url, clock=wall_clock)
     await store.migrate()
-    venue = await found(store, a_venue())
+    venue = await create_venue(store, a_venue())
     monkeypatch.setattr(postgres, "PostgresGateway", Watched)
     engine = Engine(store, DrivenClock())
     joining = Join(Unnamed.WAITLIST, "+97433001122", TicketId("t"), VisitId("v"), "hash", most_per_hour=3)

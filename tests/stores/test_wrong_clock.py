@@ -5,17 +5,17 @@ import itertools
 import msgspec
 import pytest
 
+from dawr.bootstrap.system import now
 from dawr.domain.errors import JoinedTooOften
 from dawr.domain.ticket import TicketId, VisitId
 from dawr.domain.venue import Unnamed, Venue
-from dawr.engine import Engine
+from dawr.engine.clockwork import Sweeper
+from dawr.engine.engine import Engine
 from dawr.operations.operation import Operation
 from dawr.operations.ticket import Place
 from dawr.operations.visitor import Cancel, Join
 from dawr.reliability.idempotency import AnswerKey, Claim, Reply
 from dawr.stores.postgres import PostgresStore
-from dawr.sweeper import Sweeper
-from dawr.system import now
 from tests.builders import a_head, a_queue, a_venue
 
 HOUR_MS = 60 * 60 * 1000

@@ -10,7 +10,8 @@ import pytest
 
 from dawr.domain.ticket import Ticket, TicketId
 from dawr.domain.venue import Desk, Venue
-from dawr.engine import Engine
+from dawr.engine.clockwork import Sweeper, reset
+from dawr.engine.engine import Engine
 from dawr.operations.admin import ChangeQueue
 from dawr.operations.operation import Operation
 from dawr.operations.snapshots import LookAtQueue
@@ -18,10 +19,9 @@ from dawr.operations.staff import CallNext, Finish, Hold, Miss, Recall, Resume, 
 from dawr.operations.ticket import Place
 from dawr.operations.visitor import Leave
 from dawr.ports import Store
-from dawr.sweeper import Sweeper, reset
 from tests.builders import DrivenClock, a_desk, a_queue, a_venue, issue, rejoin
 from tests.stores.databases import PostgresDatabase, SqliteDatabase
-from tests.stores.doing import events_of, found, stored_ticket
+from tests.stores.doing import create_venue, events_of, stored_ticket
 
 QUEUES = ("lab", "xray", "eye")
 VISITORS = 36
@@ -121,7 +121,7 @@ async def morning(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
         store = await PostgresDatabase(request.getfixturevalue("postgres_url")).open()
     await store.migrate()
     desks = (a_desk("room-1", "lab"), a_desk("room-2", "xray", "eye"), a_desk("room-3", *QUEUES))
-    venue = await found(store, a_venue(*(a_queue(code) for code in QUEUES), desks=desks))
+    venue = await create_venue(store, a_venue(*(a_queue(code) for code in QUEUES), desks=desks))
     clock = DrivenClock()
     engine = Engine(store, clock)
     yield Morning(engine, store, venue, clock)

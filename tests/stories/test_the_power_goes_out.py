@@ -118,7 +118,7 @@ def settle(database: Path | str, crowd: Crowd, what: str, kills: int, **settings
     )
 
 
-def found(**settings: str | Path) -> None:
+def create_venue(**settings: str | Path) -> None:
     assert dawr("venue", "apply", "-", stdin=venue_document({"id": "lab"}), **settings).exit_code == 0
 
 
@@ -128,7 +128,7 @@ def kills(request: pytest.FixtureRequest) -> int:
 
 
 def test_killing_the_server_on_sqlite_loses_and_doubles_no_number(tmp_path: Path, kills: int) -> None:
-    found(DAWR_DATA=tmp_path)
+    create_venue(DAWR_DATA=tmp_path)
     with DawrServer(tmp_path, "serve", DAWR_DATA=tmp_path) as server:
         crowd = Crowd(server.url)
 
@@ -144,7 +144,7 @@ def test_killing_the_server_on_sqlite_loses_and_doubles_no_number(tmp_path: Path
 def test_killing_the_server_on_postgresql_loses_and_doubles_no_number(
     tmp_path: Path, postgres_url: str, kills: int
 ) -> None:
-    found(DAWR_DATABASE_URL=postgres_url)
+    create_venue(DAWR_DATABASE_URL=postgres_url)
     with DawrServer(tmp_path, "serve", DAWR_DATABASE_URL=postgres_url) as server:
         crowd = Crowd(server.url)
 
@@ -160,7 +160,7 @@ def test_killing_the_server_on_postgresql_loses_and_doubles_no_number(
 def test_killing_postgresql_under_a_living_server_loses_and_doubles_no_number(tmp_path: Path, kills: int) -> None:
     with server_directory() as directory, PostgresServer(directory) as postgres:
         url = postgres.create_database("dawr")
-        found(DAWR_DATABASE_URL=url)
+        create_venue(DAWR_DATABASE_URL=url)
         with DawrServer(tmp_path, "serve", DAWR_DATABASE_URL=url) as server:
             pid, crowd = server.pid, Crowd(server.url)
 

@@ -11,11 +11,11 @@ from typing import Any, Self
 import msgspec
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from dawr.observe.access_log import AccessLog
 from dawr.reliability import correlation
-from dawr.web.access_log import AccessLog
 from dawr.web.problems import BadRequest, problem_of
 from dawr.web.security import SECURITY_HEADERS
-from dawr.web.server import Server, listen
+from dawr.web.server.server import Server, listen
 
 READ_SECONDS = 10
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"

@@ -9,12 +9,14 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from dawr import bootstrap, logs, system
-from dawr.bootstrap import Dawr
+from dawr import bootstrap
+from dawr.bootstrap import system
+from dawr.bootstrap.installation import Dawr
 from dawr.domain.venue import Venue, VenueId
+from dawr.observe import logs
 from dawr.operations.operation import Operation
 from dawr.settings import Settings
-from dawr.web.server import Server, listen, url_of
+from dawr.web.server.server import Server, listen, url_of
 from tests.builders import a_desk, a_queue
 from tests.live.watching import Sent, parsed
 from tests.running import zone_where_it_is_noon

@@ -15,14 +15,14 @@ import structlog
 from starlette.types import Message, Scope
 
 from dawr import bootstrap
-from dawr.bootstrap import Dawr
+from dawr.bootstrap.installation import Dawr
 from dawr.domain.venue import Venue
 from dawr.live.frames import frame
 from dawr.stores.sqlite import SqliteStore
-from dawr.web.protocol import MOST_BEHIND, HttpProtocol
+from dawr.web.server.protocol import MOST_BEHIND, HttpProtocol
 from tests.builders import DrivenClock, a_queue, a_venue, issue
 from tests.serving import installed, quiet
-from tests.stores.doing import found
+from tests.stores.doing import create_venue
 from tests.web.serving import Served, Wire, serving
 
 STREAM = b"GET /v1/events?venue=clinic HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -65,7 +65,7 @@ async def place(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> AsyncIterat
     clock = DrivenClock()
     store = SqliteStore(tmp_path / "dawr.db", clock=clock)
     await store.migrate()
-    venue = await found(store, msgspec.structs.replace(a_venue(a_queue("lab")), slug="clinic"))
+    venue = await create_venue(store, msgspec.structs.replace(a_venue(a_queue("lab")), slug="clinic"))
     caplog.set_level(logging.WARNING)
     async with (
         no_word_of_a_fault(caplog),

@@ -34,7 +34,7 @@ def two_workers(
     with postgres_server.lend_database() as url:
         settings = {"DAWR_DATABASE_URL": url, "DAWR_REDIS_URL": valkey.url, **LIMITS}
         installation = Installation(settings, url, tmp_path_factory.mktemp("two-workers"))
-        installation.found()
+        installation.create_venue()
         with installation.serve() as server:
             eventually(lambda: quotas_shown(server) == {100_000})
             yield server

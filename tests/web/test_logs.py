@@ -13,16 +13,17 @@ from typing import Any
 import pytest
 import structlog
 
-from dawr import bootstrap, logs
-from dawr.bootstrap import Dawr
+from dawr import bootstrap
+from dawr.bootstrap.installation import Dawr
 from dawr.domain.venue import Venue, VenueId
-from dawr.instruments import Instruments
+from dawr.observe import logs
+from dawr.observe.access_log import AccessLog, NoAccessLog, NoLog
+from dawr.observe.instruments import Instruments
 from dawr.operations.admin import ChangeQueue
 from dawr.settings import Settings
-from dawr.web.access_log import AccessLog, NoAccessLog, NoLog
 from dawr.web.app import App
 from dawr.web.call import Call, Response
-from dawr.web.edge import Edge
+from dawr.web.parts import Parts
 from dawr.web.routes import Route
 from tests.builders import a_queue
 from tests.running import Client, DawrServer, zone_where_it_is_noon
@@ -159,7 +160,7 @@ async def test_what_a_caller_did_wrong_is_no_error_of_ours(tmp_path: Path) -> No
     assert [line["event"] for line in written.events()] == ["request"]
 
 
-async def broken(_: Edge, __: Call[None]) -> Response:
+async def broken(_: Parts, __: Call[None]) -> Response:
     raise ValueError("'Amna' of +97455123456 is not known")
 
 
@@ -167,8 +168,8 @@ async def test_a_fault_that_nobody_expected_is_an_error_with_where_it_was(tmp_pa
     written = Written()
     route = Route(method="POST", path="/broken", name="broken", summary="", tag="", handler=broken, limit=None)
     async with a_clinic(tmp_path, written) as dawr:
-        edge = dawr_edge(dawr, written.log)
-        app = App([route], edge, written.log, dawr.instruments, new_id=lambda: "made")
+        parts = dawr_edge(dawr, written.log)
+        app = App([route], parts, written.log, dawr.instruments, new_id=lambda: "made")
         with structlog.testing.capture_logs() as captured:
             assert await ask(dawr, written.log, "/broken", app) == 500
 
@@ -184,10 +185,10 @@ async def test_a_fault_that_nobody_expected_is_an_error_with_where_it_was(tmp_pa
     assert [entry["event"] for entry in written.events()] == ["request"]
 
 
-def dawr_edge(dawr: Dawr, log: AccessLog) -> Edge:
+def dawr_edge(dawr: Dawr, log: AccessLog) -> Parts:
     app: Any = bootstrap.web_app(dawr, log)
-    edge: Edge = app._edge
-    return edge
+    parts: Parts = app._parts
+    return parts
 
 
 async def test_whoever_wants_warnings_only_is_not_told_of_what_happens(tmp_path: Path) -> None:
@@ -219,7 +220,7 @@ def test_requests_are_counted_though_no_line_is_wanted() -> None:
 
 LOGGING = """
 import logging, structlog
-from dawr import logs
+from dawr.observe import logs
 from dawr.settings import Settings
 settings = Settings(log_level="{level}", log_format="{format}")
 logs.configure(settings)

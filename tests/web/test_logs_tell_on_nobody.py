@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.api.operations import OPERATIONS, STREAMS, Things, asked_for
-from tests.api.world import PASSWORD, Api, found_world, secret_of
+from tests.api.world import PASSWORD, Api, create_world, secret_of
 from tests.running import Answer, Client, DawrServer
 from tests.web.scraping import TOKEN
 
@@ -47,7 +47,7 @@ SETTINGS: Final = {
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[tuple[Api, DawrServer]]:
-    world = found_world(tmp_path / "data")
+    world = create_world(tmp_path / "data")
     with DawrServer(tmp_path, "serve", DAWR_DATA=tmp_path / "data", **SETTINGS) as server:
         yield Api(server.url, world), server
 

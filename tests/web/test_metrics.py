@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dawr import __version__
-from dawr.metrics import families
-from dawr.metrics.families import FAMILIES
-from dawr.metrics.metrics import MOST_SERIES, OTHER, Metrics
-from dawr.metrics.region import NOWHERE, SIZE, Region
-from dawr.metrics.text import merged
+from dawr.observe.metrics import families
+from dawr.observe.metrics.families import FAMILIES
+from dawr.observe.metrics.metrics import MOST_SERIES, OTHER, Metrics
+from dawr.observe.metrics.region import NOWHERE, SIZE, Region
+from dawr.observe.metrics.text import merged
 from dawr.web.table import ROUTES
 from tests.running import Client, DawrServer, dawr, eventually, must_be_problem, venue_document
 from tests.servers import PostgresServer, server_directory

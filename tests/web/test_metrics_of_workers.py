@@ -50,7 +50,7 @@ def requests_by_worker(server: DawrServer) -> int:
 
 
 def test_whichever_worker_is_asked_tells_of_all_and_a_killed_one_takes_nothing_along(scaled: Installation) -> None:
-    scaled.found()
+    scaled.create_venue()
     with scaled.serve("--workers", str(WORKERS)) as server:
         take(server, 0)
         for _ in range(8):
@@ -77,7 +77,7 @@ def test_whichever_worker_is_asked_tells_of_all_and_a_killed_one_takes_nothing_a
 
 
 def test_a_place_that_is_empty_serves_nobody_and_has_no_watchers(scaled: Installation) -> None:
-    scaled.found()
+    scaled.create_venue()
     with scaled.serve("--workers", str(WORKERS)) as server:
         stays, victim = workers_of(server)
         for _ in range(SHORT_LIVES):
@@ -107,7 +107,7 @@ def the_one_after(server: DawrServer, stays: int, victim: int) -> int:
 
 
 def test_the_watchers_of_a_killed_worker_are_not_counted_any_more(scaled: Installation) -> None:
-    scaled.found()
+    scaled.create_venue()
     with scaled.serve("--workers", str(WORKERS)) as server:
         watchers = [Client(server.url) for _ in range(12)]
         for watcher in watchers:

@@ -9,14 +9,14 @@ from typing import NoReturn
 import pytest
 from structlog.testing import capture_logs
 
+from dawr.bootstrap.system import SystemIds
 from dawr.domain import errors
 from dawr.domain.errors import Refused
 from dawr.domain.venue import VenueId
-from dawr.engine import Busy, Stopping
+from dawr.engine.engine import Busy, Stopping
 from dawr.ports import ClockUntrusted, OutcomeUnknown, StoreAway, StoreFault, Unstorable
 from dawr.reliability.idempotency import ClaimLost, InProgress, KeyReused
 from dawr.stores.sqlite import SqliteStore
-from dawr.system import SystemIds
 from dawr.web.problems import BadRequest, problem_of
 from tests.builders import DrivenClock, a_head, a_venue
 from tests.running import PROBLEM_FIELDS, STANDARD_TYPES, Answer, Client, must_be_problem

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from dawr.web.protocol import IDLE_SECONDS, LARGEST_HEAD, LARGEST_REQUEST
+from dawr.web.server.protocol import IDLE_SECONDS, LARGEST_HEAD, LARGEST_REQUEST
 from tests.web.serving import CHUNKED, GET, POST, Echo, Served, Slow, Wire, must_be_refusal, serving, until
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from dawr.bootstrap import MS_PER_HOUR, Dawr
+from dawr.bootstrap.installation import MS_PER_HOUR, Dawr
 from dawr.domain.venue import Venue, VenueId
 from dawr.live.joining import Wish
 from dawr.live.watcher import Watcher
@@ -17,7 +17,7 @@ from tests.builders import DrivenClock, a_queue, a_venue, issue
 from tests.running import Client
 from tests.serving import installed, quiet, served
 from tests.stores.databases import Database, PostgresDatabase, SqliteDatabase
-from tests.stores.doing import found
+from tests.stores.doing import create_venue
 from tests.web.streams import Reader
 
 SIGN_OUT: tuple[str, dict[str, str]] = ("/v1/logout", {})
@@ -62,7 +62,7 @@ async def processes(database: Database, clock: DrivenClock) -> AsyncIterator[tup
     """Two over one database, with Amna and Sara at its venue."""
     store = await database.open()
     await store.migrate()
-    venue = await found(store, msgspec.structs.replace(a_venue(a_queue("lab")), slug="clinic"))
+    venue = await create_venue(store, msgspec.structs.replace(a_venue(a_queue("lab")), slug="clinic"))
     async with AsyncExitStack() as stack:
         stack.push_async_callback(store.close)
         sides = []
@@ -164,7 +164,7 @@ async def test_who_works_elsewhere_watches_as_anybody_does_and_may_sign_out(
     processes: tuple[Process, Process, Venue],
 ) -> None:
     here, there, venue = processes
-    elsewhere = await found(here.dawr.store, a_venue(a_queue("lab")))
+    elsewhere = await create_venue(here.dawr.store, a_venue(a_queue("lab")))
     await add(here.dawr.accounts, elsewhere, "omar")
     session = await signed_in(here.dawr.accounts, "omar")
     stream = await here.watch(shown(session, "bearer"))

@@ -17,13 +17,14 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ParentBased
 from opentelemetry.trace import SpanKind, StatusCode
 
-from dawr import bootstrap, tracing
-from dawr.bootstrap import Dawr
-from dawr.deciding import Command
+from dawr import bootstrap
+from dawr.bootstrap.installation import Dawr
 from dawr.domain.events import NOBODY
 from dawr.domain.venue import Venue, VenueId
-from dawr.instruments import Instruments
-from dawr.otel import OtelTracing
+from dawr.engine.deciding import Command
+from dawr.observe import tracing
+from dawr.observe.instruments import Instruments
+from dawr.observe.otel import OtelTracing
 from dawr.ports import StoreAway
 from dawr.reliability import correlation
 from dawr.reliability.correlation import Trace

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dawr.web.protocol import LARGEST_HEAD
+from dawr.web.server.protocol import LARGEST_HEAD
 from tests.running import Client, DawrServer
 from tests.web.serving import CHUNKED, GET, Echo, Wire, serving, until
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from dawr.log_writer import MOST_WAITING
+from dawr.observe.log_writer import MOST_WAITING
 from tests.running import PROGRAM, Client, _environment, dawr, eventually, venue_document
 from tests.servers import ValkeyServer
 from tests.servers.place import free_port

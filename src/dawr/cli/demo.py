@@ -7,12 +7,15 @@ from random import SystemRandom
 import click
 import uvloop
 
-from dawr import bootstrap, logs, sample_staff, system
+from dawr import bootstrap
+from dawr.bootstrap import system
 from dawr.cli.options import address_options, data_option, sentences, settings_of
 from dawr.cli.serve import listened, serve_running
 from dawr.domain.venue import VenueId
-from dawr.sample import CLINIC, RESTAURANT
-from dawr.sample_life import SampleLife
+from dawr.observe import logs
+from dawr.sample import staff
+from dawr.sample.life import SampleLife
+from dawr.sample.venues import CLINIC, RESTAURANT
 from dawr.settings import Settings
 
 DEMO_DATA = "data/demo"
@@ -53,10 +56,8 @@ async def _set_up_samples(dawr: bootstrap.Dawr, password: str | None) -> list[Ve
     known = await dawr.store.venue_ids()
     venues = [known.get(venue.slug) or await dawr.set_up(venue) for venue in (CLINIC, RESTAURANT)]
     chosen = dawr.ids.token() if password is None else password
-    account = await sample_staff.set_up_account(
-        dawr.store.accounts, dawr.passwords, system.now, dawr.ids, password=chosen
-    )
-    await sample_staff.add_to_venues(dawr.engine, account, venues)
+    account = await staff.set_up_account(dawr.store.accounts, dawr.passwords, system.now, dawr.ids, password=chosen)
+    await staff.add_to_venues(dawr.engine, account, venues)
     if password is None:
         click.echo(f"Sign in as {account.username} with the password {chosen}")
     return venues

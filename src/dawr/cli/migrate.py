@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from dawr import bootstrap, system
+from dawr import bootstrap
+from dawr.bootstrap import system
 from dawr.cli.options import data_option, sentences, settings_of
 from dawr.settings import Settings
 from dawr.stores.data_directory import DataDirectory, DataDirectoryUnfit

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import msgspec
 
-from dawr import bootstrap, control, logs
-from dawr.bootstrap import Dawr
+from dawr import bootstrap
+from dawr.bootstrap import control
+from dawr.bootstrap.installation import Dawr
+from dawr.observe import logs
 from dawr.settings import Settings
 from dawr.stores.data_directory import DataDirectory, DataDirectoryInUse
 

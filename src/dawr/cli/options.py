@@ -7,16 +7,16 @@ from typing import Any, TypeVar
 import click
 
 from dawr import bootstrap
-from dawr.control import ControlFailed
+from dawr.bootstrap.control import ControlFailed
 from dawr.domain.errors import Refused
-from dawr.engine import Busy
+from dawr.engine.engine import Busy
 from dawr.ports import StoreFault
 from dawr.settings import Settings, SettingUnfit, from_environment
 from dawr.stores.backup import BackupFailed
 from dawr.stores.data_directory import DataDirectoryUnfit
 from dawr.stores.migrations import SchemaUnfit
 from dawr.stores.moving import MoveFailed
-from dawr.web.server import AddressTaken
+from dawr.web.server.server import AddressTaken
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -3,9 +3,9 @@
 import click
 import msgspec
 
+from dawr.bootstrap.control import QueueChange
 from dawr.cli import one_writer
 from dawr.cli.options import data_option, sentences, settings_of, venue_option
-from dawr.control import QueueChange
 
 VERBS = ("open", "pause", "resume", "close", "reset")
 

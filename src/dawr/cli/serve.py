@@ -13,15 +13,17 @@ import click
 import msgspec
 import uvloop
 
-from dawr import __version__, bootstrap, logs, system
-from dawr.bootstrap import Dawr
+from dawr import __version__, bootstrap
+from dawr.bootstrap import system
+from dawr.bootstrap.control import Handler, QueueChange, listening
+from dawr.bootstrap.installation import Dawr
 from dawr.cli import several, staff, token
 from dawr.cli.options import address_options, data_option, sentences, settings_of
-from dawr.control import Handler, QueueChange, listening
 from dawr.domain.venue import Venue
+from dawr.observe import logs
 from dawr.settings import Settings
 from dawr.stores.data_directory import DataDirectory
-from dawr.web.server import listen
+from dawr.web.server.server import listen
 
 
 @click.command("serve")

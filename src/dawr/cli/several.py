@@ -16,12 +16,13 @@ import click
 import msgspec
 import uvloop
 
-from dawr import bootstrap, system
+from dawr import bootstrap
+from dawr.bootstrap import system
+from dawr.bootstrap.supervisor import Life, Supervisor, in_a_child
 from dawr.cli.options import sentences
-from dawr.metrics.region import Region
+from dawr.observe.metrics.region import Region
 from dawr.settings import Settings
-from dawr.supervisor import Life, Supervisor, in_a_child
-from dawr.web.server import listen, url_of
+from dawr.web.server.server import listen, url_of
 
 T = TypeVar("T")
 

@@ -7,14 +7,15 @@ from typing import Literal
 import click
 import msgspec
 
-from dawr import bootstrap, system
-from dawr.bootstrap import COMMAND_LINE, Dawr
+from dawr import bootstrap
+from dawr.bootstrap import system
+from dawr.bootstrap.installation import COMMAND_LINE, Dawr
 from dawr.cli import one_writer
 from dawr.cli.options import data_option, sentences, settings_of, venue_option
 from dawr.domain.account import checked_username
 from dawr.domain.errors import InvalidValue
 from dawr.domain.staff import ROLES, Role, StaffMember
-from dawr.engine import Engine
+from dawr.engine.engine import Engine
 from dawr.operations.people import ChangeRole, EnableStaff, LookAtStaff
 from dawr.reliability.idempotency import Reply
 from dawr.settings import Settings

@@ -5,14 +5,15 @@ import asyncio
 import click
 import msgspec
 
-from dawr import bootstrap, system
-from dawr.bootstrap import COMMAND_LINE, Dawr
+from dawr import bootstrap
+from dawr.bootstrap import system
+from dawr.bootstrap.installation import COMMAND_LINE, Dawr
 from dawr.cli import one_writer
 from dawr.cli.options import data_option, sentences, settings_of, venue_option
 from dawr.domain.errors import UnknownToken, UnknownVenue
 from dawr.domain.staff import ROLES, Role
 from dawr.domain.token import Token, TokenId, TokenKind, venue_of
-from dawr.engine import Engine
+from dawr.engine.engine import Engine
 from dawr.operations.tokens import LookAtTokens, RevokeToken
 from dawr.reliability.idempotency import Reply
 from dawr.settings import Settings

@@ -6,11 +6,12 @@ from typing import BinaryIO
 import click
 import msgspec
 
-from dawr import bootstrap, system
+from dawr import bootstrap
+from dawr.bootstrap import system
 from dawr.cli import one_writer
 from dawr.cli.options import data_option, sentences, settings_of
 from dawr.domain.venue import Venue
-from dawr.engine import Engine
+from dawr.engine.engine import Engine
 from dawr.operations.snapshots import LookAtVenue
 from dawr.settings import Settings
 

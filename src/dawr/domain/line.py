@@ -43,7 +43,7 @@ class Line(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> LineKey:
-        return (self.queue_id, self.day, self.round)
+        return LineKey(self.queue_id, self.day, self.round)
 
     @property
     def people_waiting(self) -> int:

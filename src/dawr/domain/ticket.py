@@ -6,7 +6,7 @@ how many wait with a higher priority, or the same one and a smaller sequence.
 """
 
 from collections.abc import Mapping
-from typing import Final, Literal, NewType
+from typing import Final, Literal, NamedTuple, NewType
 from unicodedata import normalize
 
 import msgspec
@@ -18,8 +18,15 @@ from dawr.domain.venue import DeskId, VenueId
 
 TicketId = NewType("TicketId", str)
 VisitId = NewType("VisitId", str)
-LineKey = tuple[QueueId, Day, int]
-"""Queue, day and round: one line of one venue."""
+
+
+class LineKey(NamedTuple):
+    """One line of one venue."""
+
+    queue_id: QueueId
+    day: Day
+    round: int
+
 
 State = Literal["waiting", "called", "serving", "held", "missed", "finished", "left", "expired"]
 Verb = Literal["issue", "call", "recall", "start", "finish", "miss", "rejoin", "hold", "resume", "leave", "expire"]
@@ -105,7 +112,7 @@ class Ticket(msgspec.Struct, frozen=True):
 
     @property
     def line_key(self) -> LineKey:
-        return (self.queue_id, self.day, self.round)
+        return LineKey(self.queue_id, self.day, self.round)
 
     @property
     def place(self) -> tuple[int, int]:

@@ -48,7 +48,7 @@ class Followed:
         return self.standing_with(venue, ahead, line.facts)
 
     def standing_with(self, venue: Venue, ahead: int, at_work: AtWork) -> Standing:
-        queue = venue.queue(self.key[0])
+        queue = venue.queue(self.key.queue_id)
         minutes = estimate.wait_minutes(queue, at_work, ahead)
         return Standing(queue, self.ticket_id, self.number, self.label, self.state, self.desk, ahead, minutes)
 

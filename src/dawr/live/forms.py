@@ -38,7 +38,7 @@ class Published:
     def line_key(self) -> LineKey | None:
         facts = self.facts or self.reset
         queue_id = self.event.queue_id
-        return None if facts is None or queue_id is None else (queue_id, facts.day, facts.round)
+        return None if facts is None or queue_id is None else LineKey(queue_id, facts.day, facts.round)
 
     @property
     def is_complete(self) -> bool:

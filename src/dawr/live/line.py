@@ -27,7 +27,7 @@ class WatchedLine:
 
     @property
     def queue_id(self) -> QueueId:
-        return self.key[0]
+        return self.key.queue_id
 
     def ahead_of(self, place: Place) -> int:
         return bisect_left(self.places, place)
@@ -35,9 +35,9 @@ class WatchedLine:
     def advance(self, published: Published, venue: Venue) -> Place | None:
         """Let the next event count. Says which place became free, if one did."""
         key = published.line_key
-        today = venue.day_at(published.event.at, reached=self.key[1])
-        if today > self.key[1]:
-            self._begin((self.queue_id, today, 1), published)
+        today = venue.day_at(published.event.at, reached=self.key.day)
+        if today > self.key.day:
+            self._begin(LineKey(self.queue_id, today, 1), published)
         if key is None or key < self.key:
             return None
         if key > self.key:
@@ -49,7 +49,7 @@ class WatchedLine:
 
         Which line that was is known from the one after it: a reset begins the next round, the number 1 a new day.
         """
-        line: LineKey | None = self.key if self.facts != EMPTY or self.places or self.key[2] > 1 else None
+        line: LineKey | None = self.key if self.facts != EMPTY or self.places or self.key.round > 1 else None
         for published in past:
             key = published.line_key
             if published.event.queue_id != self.queue_id or key is None:
@@ -58,10 +58,10 @@ class WatchedLine:
             published.shown = None
             if published.reset is not None:
                 published.shown = EMPTY if key == line else None
-                line = (key[0], key[1], key[2] - 1) if key[2] > 1 else None
+                line = key._replace(round=key.round - 1) if key.round > 1 else None
             elif published.facts is not None and key == line:
                 published.shown = published.facts.line
-                if published.event.kind == "ticket.issued" and published.facts.number == key[2] == 1:
+                if published.event.kind == "ticket.issued" and published.facts.number == key.round == 1:
                     line = None
 
     def _begin(self, key: LineKey, published: Published) -> None:

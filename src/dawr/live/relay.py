@@ -15,8 +15,8 @@ import structlog
 from dawr.domain.venue import VenueId
 from dawr.live.hub import Hub
 from dawr.ports import Changes
-from dawr.reliability.census import Census
 from dawr.reliability.channel import Channel
+from dawr.reliability.process_count import ProcessCount
 from dawr.reliability.shared import SharedAway
 
 log = structlog.get_logger("dawr.live")
@@ -43,9 +43,9 @@ class Hint(msgspec.Struct, frozen=True, array_like=True):
 class Relay:
     """`name` is this process's own."""
 
-    def __init__(self, channel: Channel, census: Census, name: str) -> None:
+    def __init__(self, channel: Channel, process_count: ProcessCount, name: str) -> None:
         self._channel = channel
-        self._census = census
+        self._process_count = process_count
         self._name = name
         self._reached: dict[VenueId, Reached] = {}
         self._judged: set[VenueId] = set()
@@ -56,7 +56,7 @@ class Relay:
     @property
     def processes(self) -> int:
         """How many serve this installation, at least."""
-        return self._census.processes()
+        return self._process_count.processes()
 
     def committed(self, changed: Iterable[Changes]) -> None:
         for changes in changed:
@@ -72,14 +72,14 @@ class Relay:
         """Pass on to the hub what others say, and be counted, for as long as the server runs."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._channel.listen(lambda word: self._hear(hub, word), hub.look_soon))
-            tasks.create_task(self._census.run())
+            tasks.create_task(self._process_count.run())
 
     async def close(self) -> None:
         """Say what is still to be said, if it can be said soon, and leave."""
         self._is_closed = True
         if self._telling is not None:
             await asyncio.wait([self._telling])
-        await self._census.leave()
+        await self._process_count.leave()
 
     def _hear(self, hub: Hub, word: bytes) -> None:
         try:

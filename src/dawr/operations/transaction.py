@@ -105,7 +105,7 @@ class Transaction:
         if queue_id not in self._current:
             raise NotLoaded(Wants(current_lines={queue_id}))
         key = self._current[queue_id]
-        if key is not None and key[1] >= self.day:
+        if key is not None and key.day >= self.day:
             return self.line_at(key)
         return Line(venue_id=self.venue.id, queue_id=queue_id, day=self.day, round=1)
 
@@ -276,7 +276,7 @@ class Transaction:
         self._note_what_is_not_there(wants)
         self._arrange_waiting(wants, rows, depth)
         for key in wants.ended:
-            self._ended[key] = [ticket.ticket_id for ticket in rows.ended if ticket.queue_id == key[0]]
+            self._ended[key] = [ticket.ticket_id for ticket in rows.ended if ticket.queue_id == key.queue_id]
 
     @property
     def touched(self) -> int:

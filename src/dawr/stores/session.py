@@ -9,7 +9,7 @@ import msgspec
 from dawr.domain.events import Event
 from dawr.domain.line import Line
 from dawr.domain.staff import StaffMember
-from dawr.domain.ticket import Ticket
+from dawr.domain.ticket import LineKey, Ticket
 from dawr.domain.token import Token
 from dawr.domain.venue import Head, Venue, VenueId
 from dawr.domain.visit import Visit
@@ -80,7 +80,7 @@ class RowSession:
             rows[row[0]].visits.append(Visit(*row))
         for row in await self._fetch("waiting_places", [(v, *k) for v, w in wants.items() for k in w.places]):
             venue_id, queue_id, day, number, priority, sequence = row
-            rows[venue_id].places.setdefault((queue_id, day, number), []).append((-priority, sequence))
+            rows[venue_id].places.setdefault(LineKey(queue_id, day, number), []).append((-priority, sequence))
         for row in await self._fetch("lines_by_key", [(v, *k) for v, w in wants.items() for k in w.lines]):
             rows[row[0]].lines.append(_line(row))
         for row in await self._fetch(

@@ -7,21 +7,21 @@ from http import HTTPStatus
 import structlog
 from starlette.types import Receive, Scope, Send
 
-from dawr.engine import Stopping
-from dawr.instruments import Instruments
+from dawr.engine.engine import Stopping
+from dawr.observe.access_log import NO_ROUTE, AccessLog, known_method
+from dawr.observe.instruments import Instruments
 from dawr.ports import OutcomeUnknown
 from dawr.reliability import correlation
-from dawr.web.access_log import NO_ROUTE, AccessLog, known_method
 from dawr.web.call import HTML, Header, Request, Response
 from dawr.web.cors import Cors
-from dawr.web.edge import Edge
 from dawr.web.endpoint import REPLAYED, Endpoint
 from dawr.web.event_stream import Stream
+from dawr.web.parts import Parts
 from dawr.web.problems import Problem, problem_of
-from dawr.web.protocol import respond
 from dawr.web.router import NOTHING, Router
 from dawr.web.routes import Route
 from dawr.web.security import HSTS, PAGE_SECURITY_HEADERS, SECURITY_HEADERS
+from dawr.web.server.protocol import respond
 
 log = structlog.get_logger("dawr.web")
 
@@ -40,18 +40,18 @@ class App:
     def __init__(
         self,
         routes: Iterable[Route],
-        edge: Edge,
+        parts: Parts,
         access_log: AccessLog,
         instruments: Instruments,
         *,
         new_id: Callable[[], str],
         others: Iterable[Endpoint] = (),
     ) -> None:
-        self._edge = edge
-        self._router = Router([*(Endpoint(route, edge) for route in routes), *others])
+        self._parts = parts
+        self._router = Router([*(Endpoint(route, parts) for route in routes), *others])
         self._instruments = instruments
         self._tracing = instruments.tracing
-        self._cors = Cors(self._router, edge.settings)
+        self._cors = Cors(self._router, parts.settings)
         self._access_log = access_log
         self._new_id = new_id
 
@@ -143,13 +143,13 @@ class App:
         ]
         if b"origin" in request.headers:
             parts += [b"%b: %b\r\n" % header for header in self._cors.headers(request.headers[b"origin"])]
-        if b"x-forwarded-proto" in request.headers and self._edge.clients.is_secure(request.scope):
+        if b"x-forwarded-proto" in request.headers and self._parts.clients.is_secure(request.scope):
             parts.append(b"%b: %b\r\n" % HSTS)
         return b"".join(parts)
 
     def _headers(self, request: Request, security: tuple[Header, ...]) -> tuple[Header, ...]:
         headers = ((b"x-correlation-id", request.correlation_id.encode()), *security)
-        if self._edge.clients.is_secure(request.scope):
+        if self._parts.clients.is_secure(request.scope):
             headers = (*headers, HSTS)
         origin = request.headers.get(b"origin")
         return headers if origin is None else (*headers, *self._cors.headers(origin))

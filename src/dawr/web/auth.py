@@ -6,7 +6,7 @@ page asks for, so for a change the browser must say that the page is ours.
 
 from typing import NoReturn
 
-from dawr.accounts import SESSION, TOKEN, Accounts
+from dawr.accounts.accounts import SESSION, TOKEN, Accounts
 from dawr.domain.account import SignedIn
 from dawr.domain.errors import UnknownTicket, UnknownVenue
 from dawr.domain.staff import Role

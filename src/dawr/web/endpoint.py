@@ -16,9 +16,9 @@ from dawr.reliability.rate_limit import Verdict, headers
 from dawr.web.auth import must_be_allowed, must_be_known
 from dawr.web.call import Call, Header, Request, Response
 from dawr.web.caller import ANYBODY, Caller
-from dawr.web.edge import Edge
 from dawr.web.event_stream import Stream
 from dawr.web.http import checked_key, idempotency_key, read_json, read_query
+from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest
 from dawr.web.routes import Route
 
@@ -29,31 +29,31 @@ AT_ONCE_SECONDS = 0.1
 
 
 class Endpoint:
-    def __init__(self, route: Route, edge: Edge) -> None:
+    def __init__(self, route: Route, parts: Parts) -> None:
         self.route = route
-        self._edge = edge
+        self._parts = parts
         self._decoder: msgspec.json.Decoder[Any] | None = None
         if route.body is not None and route.kind == "application/json":
             self._decoder = msgspec.json.Decoder(route.body)
 
     async def answer(self, request: Request) -> Response | Stream:
-        route, edge = self.route, self._edge
+        route, parts = self.route, self._parts
         caller = ANYBODY
         if b"authorization" in request.headers or b"cookie" in request.headers:
             caller = await self._who_asks(request)
         verdict = None
         if route.limit is not None:
-            verdict = await edge.limits.charge(route.limit, caller, request)
+            verdict = await parts.limits.charge(route.limit, caller, request)
         call = await self._call(request, caller)
         if verdict is not None and not verdict.allowed:
             return await self._replay_or_refuse(call, verdict)
         try:
-            outcome = await route.handler(edge, call)
+            outcome = await route.handler(parts, call)
         except OutcomeUnknown as unknown:
             unknown.has_key = call.claim is not None
             raise
         except TooOften as refusal:
-            edge.limits.hits.note(refusal.policy, refusal.whose)
+            parts.limits.hits.note(refusal.policy, refusal.whose)
             raise
         if isinstance(outcome, Reply):
             return await self._respond(outcome, verdict)
@@ -80,11 +80,11 @@ class Endpoint:
     async def _who_asks(self, request: Request) -> Caller:
         """Credentials that are no good are charged to the address: looking them up is work, too."""
         try:
-            return await self._edge.auth.caller(request)
+            return await self._parts.auth.caller(request)
         except BadRequest:
-            verdict = await self._edge.limits.charge("look", ANYBODY, request)
+            verdict = await self._parts.limits.charge("look", ANYBODY, request)
             if verdict is not None and not verdict.allowed:
-                raise self._edge.limits.refusal(verdict) from None
+                raise self._parts.limits.refusal(verdict) from None
             raise
 
     async def _read(self, request: Request, caller: Caller, venue_id: VenueId, venue: str) -> tuple[Caller, Any]:
@@ -110,11 +110,11 @@ class Endpoint:
 
     async def _place(self, params: Mapping[str, str]) -> tuple[VenueId, str, str]:
         """The venue, its slug, and the thing's own code in it: `clinic:lab` is queue `lab` of venue `clinic`."""
-        place, engine = self.route.venue, self._edge.engine
+        place, engine = self.route.venue, self._parts.engine
         if place is None:
             return VenueId(""), "", ""
         if place == "clinic":
-            slug = self._edge.settings.clinic_venue
+            slug = self._parts.settings.clinic_venue
             return await engine.find_venue(slug), slug, ""
         asked_for = params[place]
         if any(len(param) > LONGEST_PARAMETER or not param.isprintable() for param in params.values()):
@@ -139,7 +139,7 @@ class Endpoint:
         """An id begins with its venue's. One of no venue is an id of nothing."""
         venue_id = VenueId(asked_for.partition("-")[0])
         try:
-            return venue_id, await self._edge.engine.slug_of(venue_id), asked_for
+            return venue_id, await self._parts.engine.slug_of(venue_id), asked_for
         except UnknownVenue:
             raise (UnknownTicket if self.route.venue == "ticket" else UnknownVisit) from None
 
@@ -148,33 +148,33 @@ class Endpoint:
         if not route.takes_key:
             return None
         key = idempotency_key(request)
-        parts = given
+        asked = given
         if route.secret_fields:
-            parts = msgspec.structs.replace(given, **dict.fromkeys(route.secret_fields))  # type: ignore[type-var]
+            asked = msgspec.structs.replace(given, **dict.fromkeys(route.secret_fields))  # type: ignore[type-var]
         if route.key_field is not None:
             also: str | None = getattr(given, route.key_field)
-            parts = msgspec.structs.replace(parts, **{route.key_field: None})  # type: ignore[type-var]
+            asked = msgspec.structs.replace(asked, **{route.key_field: None})  # type: ignore[type-var]
             if also is not None:
                 key = _one_key(key, checked_key(also))
         if key is None:
             return None
-        asked = fingerprint(dict(request.params), parts)
-        return Claim(AnswerKey(f"{venue_id}:{route.name}", caller.principal, key), asked, self._edge.keep_ms)
+        asked_for = fingerprint(dict(request.params), asked)
+        return Claim(AnswerKey(f"{venue_id}:{route.name}", caller.principal, key), asked_for, self._parts.keep_ms)
 
     async def _replay_or_refuse(self, call: Call[Any], verdict: Verdict) -> Response:
         """Whoever retries what was done already is no burden, and is not turned away."""
         if call.claim is not None and call.venue_id:
-            stored = await self._edge.engine.read(call.venue_id, LookAtAnswer(call.claim))
+            stored = await self._parts.engine.read(call.venue_id, LookAtAnswer(call.claim))
             if stored is not None:
                 return Response(stored.status, stored.body, (REPLAYED,))
-        raise self._edge.limits.refusal(verdict)
+        raise self._parts.limits.refusal(verdict)
 
     async def _respond(self, reply: Reply, verdict: Verdict | None) -> Response:
         extra: tuple[Header, ...] = ()
         if reply.replayed:
             extra = (REPLAYED,)
             if verdict is not None:
-                await self._edge.limits.give_back(verdict)
+                await self._parts.limits.give_back(verdict)
         elif verdict is not None:
             extra = tuple(headers(verdict))
         return Response(reply.status, reply.body, extra)

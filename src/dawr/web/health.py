@@ -5,11 +5,11 @@ from typing import ClassVar, Literal
 import msgspec
 
 from dawr import __version__
-from dawr.engine import Busy
+from dawr.engine.engine import Busy
 from dawr.ports import StoreFault
 from dawr.web.api.queues import NoInput
 from dawr.web.call import Call, Response, answered
-from dawr.web.edge import Edge
+from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest, problem_of
 from dawr.web.routes import Route
 
@@ -49,29 +49,29 @@ class Unwell(BadRequest):
     retryable: ClassVar[bool] = True
 
 
-async def live(_: Edge, __: Call[NoInput]) -> Response:
+async def live(_: Parts, __: Call[NoInput]) -> Response:
     """The process answers."""
     return answered(Live())
 
 
-async def ready(edge: Edge, _: Call[NoInput]) -> Response:
+async def ready(parts: Parts, _: Call[NoInput]) -> Response:
     """A command could be stored now; otherwise the problem that is in the way."""
-    await edge.engine.ready()
-    return answered(Ready("degraded" if _is_degraded(edge) else "ready"))
+    await parts.engine.ready()
+    return answered(Ready("degraded" if _is_degraded(parts) else "ready"))
 
 
-async def health(edge: Edge, _: Call[NoInput]) -> Response:
+async def health(parts: Parts, _: Call[NoInput]) -> Response:
     """The whole picture, also when nothing can be stored."""
     picture = Health(
-        "degraded" if _is_degraded(edge) else "healthy",
+        "degraded" if _is_degraded(parts) else "healthy",
         version=__version__,
-        shared="none" if edge.shared is None else "away" if edge.shared.is_away else "there",
-        processes=edge.processes(),
-        streams=edge.hub.streams,
-        stale=edge.hub.is_stale,
+        shared="none" if parts.shared is None else "away" if parts.shared.is_away else "there",
+        processes=parts.processes(),
+        streams=parts.hub.streams,
+        stale=parts.hub.is_stale,
     )
     try:
-        await edge.engine.ready()
+        await parts.engine.ready()
     except (StoreFault, Busy) as fault:
         problem = problem_of(fault)
         facts = {name: fact for name, fact in msgspec.structs.asdict(picture).items() if name != "status"}
@@ -79,16 +79,16 @@ async def health(edge: Edge, _: Call[NoInput]) -> Response:
     return answered(picture)
 
 
-async def clinic_health(edge: Edge, _: Call[NoInput]) -> Response:
+async def clinic_health(parts: Parts, _: Call[NoInput]) -> Response:
     """The same in the clinic's words."""
-    await edge.engine.ready()
-    status: Literal["HEALTHY", "DEGRADED"] = "DEGRADED" if _is_degraded(edge) else "HEALTHY"
+    await parts.engine.ready()
+    status: Literal["HEALTHY", "DEGRADED"] = "DEGRADED" if _is_degraded(parts) else "HEALTHY"
     return answered(ClinicHealth(success=True, status=status, version=__version__))
 
 
-def _is_degraded(edge: Edge) -> bool:
+def _is_degraded(parts: Parts) -> bool:
     """Everything works, but not as well as it should."""
-    return edge.hub.is_stale or (edge.shared is not None and edge.shared.is_away)
+    return parts.hub.is_stale or (parts.shared is not None and parts.shared.is_away)
 
 
 ROUTES = (

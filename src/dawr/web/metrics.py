@@ -5,13 +5,13 @@ from socket import socket
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from dawr.instruments import Instruments
-from dawr.metrics.text import CONTENT_TYPE
+from dawr.observe.instruments import Instruments
+from dawr.observe.metrics.text import CONTENT_TYPE
 from dawr.web.auth import CHALLENGE
 from dawr.web.call import Call, Header, Request, Response
 from dawr.web.caller import ANYBODY
-from dawr.web.edge import Edge
 from dawr.web.endpoint import Endpoint
+from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest
 from dawr.web.routes import Route
 
@@ -22,7 +22,7 @@ ANY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with, not bo
 class MetricsEndpoint(Endpoint):
     """No account and no API token opens it: what it shows is of all venues."""
 
-    def __init__(self, edge: Edge, instruments: Instruments, *, token: str | None) -> None:
+    def __init__(self, parts: Parts, instruments: Instruments, *, token: str | None) -> None:
         """The route is not in the table: it is no part of the API, and has a token of its own."""
         route = Route(
             method="GET",
@@ -33,25 +33,25 @@ class MetricsEndpoint(Endpoint):
             handler=self._tell,
             limit=None,
         )
-        super().__init__(route, edge)
+        super().__init__(route, parts)
         self._instruments = instruments
         self._bearer = None if token is None else f"Bearer {token}".encode()
 
     async def answer(self, request: Request) -> Response:
         if self._bearer is not None:
             await self._must_bear_token(request, self._bearer)
-        return await self._tell(self._edge, await self._call(request, ANYBODY))
+        return await self._tell(self._parts, await self._call(request, ANYBODY))
 
-    async def _tell(self, _: Edge, __: Call[None]) -> Response:
+    async def _tell(self, _: Parts, __: Call[None]) -> Response:
         return Response(200, await self._instruments.scrape(), (), TEXT)
 
     async def _must_bear_token(self, request: Request, bearer: bytes) -> None:
         """A wrong one is charged to the address, like all credentials that are no good."""
         if compare_digest(request.headers.get(b"authorization", b""), bearer):
             return
-        verdict = await self._edge.limits.charge("look", ANYBODY, request)
+        verdict = await self._parts.limits.charge("look", ANYBODY, request)
         if verdict is not None and not verdict.allowed:
-            raise self._edge.limits.refusal(verdict)
+            raise self._parts.limits.refusal(verdict)
         raise BadRequest(401, "credentials-invalid", "This is not the token that opens the metrics.", CHALLENGE)
 
 

@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from dawr.domain.account import SignedIn
 from dawr.web.call import Call
-from dawr.web.edge import Edge
+from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest
 
 
@@ -16,12 +16,12 @@ class SignInInput(msgspec.Struct, forbid_unknown_fields=True):
     password: Annotated[str, Meta(max_length=128)]
 
 
-async def sign_in(edge: Edge, call: Call[SignInInput]) -> tuple[str, SignedIn]:
+async def sign_in(parts: Parts, call: Call[SignInInput]) -> tuple[str, SignedIn]:
     """A new session and whose it is. A try is charged before it is judged; a right one is given back."""
     username = call.given.username
-    tried = await edge.limits.try_login(username, call.request)
-    signed_in = await edge.accounts.sign_in(username, call.given.password)
+    tried = await parts.limits.try_login(username, call.request)
+    signed_in = await parts.accounts.sign_in(username, call.given.password)
     if signed_in is None:
         raise BadRequest(401, "wrong-credentials", "The name or the password is not right.")
-    await edge.limits.login_succeeded(tried)
+    await parts.limits.login_succeeded(tried)
     return signed_in

@@ -3,14 +3,14 @@
 from typing import Any
 
 from dawr.domain.venue import VenueId
-from dawr.engine import Stopping
+from dawr.engine.engine import Stopping
 from dawr.live.frames import EventId, event_id
 from dawr.live.hub import HubClosed, TooManyStreams
 from dawr.live.joining import Wish
 from dawr.web.call import Call, Request
 from dawr.web.client_address import limit_key
-from dawr.web.edge import Edge
 from dawr.web.event_stream import Stream
+from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest
 
 NOT_OURS = EventId(-1, -1)
@@ -26,10 +26,10 @@ def last_seen(request: Request, given: str | None) -> EventId | None:
     return None if text is None else event_id(text) or NOT_OURS
 
 
-async def watch(edge: Edge, call: Call[Any], venue_id: VenueId, wish: Wish) -> Stream:
-    address = limit_key(edge.clients.client_of(call.request.scope))
+async def watch(parts: Parts, call: Call[Any], venue_id: VenueId, wish: Wish) -> Stream:
+    address = limit_key(parts.clients.client_of(call.request.scope))
     try:
-        return Stream(await edge.hub.join(venue_id, wish, address=address))
+        return Stream(await parts.hub.join(venue_id, wish, address=address))
     except HubClosed:
         raise Stopping from None
     except TooManyStreams:

@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import cast
 
-from dawr import bootstrap, system
+from dawr import bootstrap
+from dawr.bootstrap import system
 from dawr.cli.check.findings import Report
 from dawr.cli.check.locks import look_at_locks
 from dawr.ports import ClockUntrusted, Store, StoreFault

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import msgspec
 
-from dawr import __version__, control
+from dawr import __version__
+from dawr.bootstrap import control
 from dawr.cli.check.findings import Report
 from dawr.stores.data_directory import NETWORK_FILE_SYSTEMS, DataDirectory, DataDirectoryUnfit, file_system_of
 from dawr.stores.sqlite import WAL_BYTES_KEPT

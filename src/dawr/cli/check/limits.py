@@ -5,7 +5,8 @@ from collections.abc import Mapping
 import redis.asyncio as redis
 from redis.exceptions import RedisError
 
-from dawr import bootstrap, system
+from dawr import bootstrap
+from dawr.bootstrap import system
 from dawr.cli.check.findings import Report
 from dawr.settings import Settings, SettingUnfit
 

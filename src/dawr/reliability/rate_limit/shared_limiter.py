@@ -20,9 +20,9 @@ import structlog
 
 from dawr.reliability.rate_limit.gathering import Charges, Gathering, Marked
 from dawr.reliability.rate_limit.local import LocalLimiter
-from dawr.reliability.rate_limit.owed import Owed
 from dawr.reliability.rate_limit.policy import Policy, Verdict, whole_seconds
 from dawr.reliability.rate_limit.shared_log import US_PER_MS, Aged, Charged, Meeting, SharedLog, Wanted
+from dawr.reliability.rate_limit.unreported import Unreported
 from dawr.reliability.shared import Shared, SharedAway
 
 log = structlog.get_logger("dawr.reliability")
@@ -55,7 +55,7 @@ class SharedLimiter:
         self._ticks = ticks
         self._processes = processes
         self._own = LocalLimiter(ticks, most_keys=most_keys)
-        self._owed = Owed(ticks, most_keys=most_keys)
+        self._owed = Unreported(ticks, most_keys=most_keys)
         self._gathering = Gathering(self._send, self._own.take_back, most_at_once=MOST_LOGS_AT_ONCE)
         self._state: State = "alone"
         self._life = ""

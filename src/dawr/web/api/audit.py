@@ -8,8 +8,8 @@ from msgspec import Meta
 from dawr.domain.errors import UnknownVenue
 from dawr.domain.events import Event
 from dawr.web.call import Call, Response, answered
-from dawr.web.edge import Edge
 from dawr.web.pages_of_lists import Limit, Page, page_of
+from dawr.web.parts import Parts
 from dawr.web.routes import Route
 
 MOST_LOOKED_AT = 1000
@@ -34,9 +34,9 @@ class AuditAnswer(msgspec.Struct, frozen=True):
     facts: msgspec.Raw
 
 
-async def look(edge: Edge, call: Call[AuditQuery]) -> Response:
+async def look(parts: Parts, call: Call[AuditQuery]) -> Response:
     given = call.given
-    events = await edge.engine.events_after(call.venue_id, given.cursor, most=MOST_LOOKED_AT)
+    events = await parts.engine.events_after(call.venue_id, given.cursor, most=MOST_LOOKED_AT)
     wanted = [event for event in events if given.everything or _is_by_staff(event)]
     shown = wanted[: given.limit]
     following = None

@@ -19,8 +19,8 @@ from dawr.operations.snapshots import AtMoment, LookAtQueue, LookAtVenue, LookAt
 from dawr.operations.ticket import Place
 from dawr.web.api.answers import PlaceAnswer, queue_answer, venue_answer
 from dawr.web.call import Call, Request
-from dawr.web.edge import Edge
 from dawr.web.event_stream import Stream
+from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest
 from dawr.web.routes import Route
 from dawr.web.watching import last_seen, watch
@@ -157,21 +157,21 @@ class PlainNotices:
 NOTICES = PlainNotices()
 
 
-async def stream(edge: Edge, call: Call[EventsQuery]) -> Stream:
+async def stream(parts: Parts, call: Call[EventsQuery]) -> Stream:
     given = call.given
     if sum(asked is not None for asked in (given.queue, given.venue, given.ticket)) != 1:
         raise BadRequest(422, "invalid-query", "Say what to watch: give one of queue, venue and ticket.")
     if given.ticket is not None:
-        return await _watch_place(edge, call, given.ticket)
-    return await _watch_changes(edge, call, given.venue or given.queue or "")
+        return await _watch_place(parts, call, given.ticket)
+    return await _watch_changes(parts, call, given.venue or given.queue or "")
 
 
-async def _watch_changes(edge: Edge, call: Call[EventsQuery], asked_for: str) -> Stream:
+async def _watch_changes(parts: Parts, call: Call[EventsQuery], asked_for: str) -> Stream:
     slug, _, code = asked_for.partition(":")
-    venue_id = await edge.engine.find_venue(slug)
+    venue_id = await parts.engine.find_venue(slug)
     queue = None
     if call.given.queue is not None:
-        venue, _ = await edge.engine.read(venue_id, LookAtVenue())
+        venue, _ = await parts.engine.read(venue_id, LookAtVenue())
         queue = venue.queue(code).id
     elif code:
         raise UnknownVenue(asked_for)
@@ -179,33 +179,33 @@ async def _watch_changes(edge: Edge, call: Call[EventsQuery], asked_for: str) ->
     since = last_seen(call.request, call.given.last_event_id)
     if since is not None:
         try:
-            return await _as_staff(edge, call, venue_id, Wish(mark, NOTICES, form, since))
+            return await _as_staff(parts, call, venue_id, Wish(mark, NOTICES, form, since))
         except Unresumable:
             pass
     name = "snapshot" if since is None else "reset"
-    at, picture = await _picture(edge, venue_id, queue)
+    at, picture = await _picture(parts, venue_id, queue)
     wish = Wish(lambda place: frame(name, picture, at=place), NOTICES, form, at)
-    return await _as_staff(edge, call, venue_id, wish)
+    return await _as_staff(parts, call, venue_id, wish)
 
 
-async def _picture(edge: Edge, venue_id: VenueId, queue: QueueId | None) -> tuple[EventId, bytes]:
+async def _picture(parts: Parts, venue_id: VenueId, queue: QueueId | None) -> tuple[EventId, bytes]:
     """What `GET /v1/queues/…` or `GET /v1/venues/…` answers, and the id of that moment."""
     if queue is None:
-        now = await edge.engine.read(venue_id, AtMoment(LookAtVenue()))
+        now = await parts.engine.read(venue_id, AtMoment(LookAtVenue()))
         return EventId(now.epoch, now.version), _encode(venue_answer(*now.seen))
-    seen = await edge.engine.read(venue_id, AtMoment(LookAtQueue(queue)))
+    seen = await parts.engine.read(venue_id, AtMoment(LookAtQueue(queue)))
     return EventId(seen.epoch, seen.version), _encode(queue_answer(seen.venue, seen.seen))
 
 
-async def _as_staff(edge: Edge, call: Call[EventsQuery], venue_id: VenueId, wish: Wish) -> Stream:
+async def _as_staff(parts: Parts, call: Call[EventsQuery], venue_id: VenueId, wish: Wish) -> Stream:
     """Whoever lost their place while they joined is not left watching; who loses it later is asked again."""
     is_staffs = wish.form is not None and wish.form.is_staffs
     if is_staffs:
-        wish = msgspec.structs.replace(wish, still_may=lambda: _still_may(edge, call.request, venue_id))
-    stream = await watch(edge, call, venue_id, wish)
+        wish = msgspec.structs.replace(wish, still_may=lambda: _still_may(parts, call.request, venue_id))
+    stream = await watch(parts, call, venue_id, wish)
     if is_staffs:
         try:
-            still = (await edge.auth.caller(call.request)).may("viewer", venue_id)
+            still = (await parts.auth.caller(call.request)).may("viewer", venue_id)
         except BaseException:
             stream.give_up()
             raise
@@ -215,17 +215,17 @@ async def _as_staff(edge: Edge, call: Call[EventsQuery], venue_id: VenueId, wish
     return stream
 
 
-async def _still_may(edge: Edge, request: Request, venue_id: VenueId) -> bool:
+async def _still_may(parts: Parts, request: Request, venue_id: VenueId) -> bool:
     try:
-        return (await edge.auth.caller(request)).may("viewer", venue_id)
+        return (await parts.auth.caller(request)).may("viewer", venue_id)
     except BadRequest:
         return False
 
 
-async def _watch_place(edge: Edge, call: Call[EventsQuery], token: str) -> Stream:
+async def _watch_place(parts: Parts, call: Call[EventsQuery], token: str) -> Stream:
     venue_id = VenueId(token.partition("-")[0])
     try:
-        now: Moment[Place] = await edge.engine.read(venue_id, AtMoment(LookAtVisit(Link.read(token))))
+        now: Moment[Place] = await parts.engine.read(venue_id, AtMoment(LookAtVisit(Link.read(token))))
     except UnknownVenue:
         raise UnknownVisit from None
     place = now.seen
@@ -234,10 +234,10 @@ async def _watch_place(edge: Edge, call: Call[EventsQuery], token: str) -> Strea
     since = last_seen(call.request, call.given.last_event_id)
     if since is not None:
         try:
-            return await watch(edge, call, venue_id, Wish(mark, NOTICES, since=since, resumes=True, follow=follow))
+            return await watch(parts, call, venue_id, Wish(mark, NOTICES, since=since, resumes=True, follow=follow))
         except Unresumable:
             pass
-    return await watch(edge, call, venue_id, Wish(mark, NOTICES, follow=follow))
+    return await watch(parts, call, venue_id, Wish(mark, NOTICES, follow=follow))
 
 
 ROUTES = (

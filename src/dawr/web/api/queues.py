@@ -15,9 +15,9 @@ from dawr.operations.staff import Called, CallNext
 from dawr.reliability.idempotency import Reply
 from dawr.web.api.answers import QueueAnswer, TicketAnswer, queue_answer, ticket_answer
 from dawr.web.call import Call, Response, answered, encoded, rendered
-from dawr.web.edge import Edge
 from dawr.web.new_round import begin_new_round
 from dawr.web.pages_of_lists import Cursor, Limit, Page, page_of
+from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest
 from dawr.web.routes import Route
 
@@ -62,34 +62,34 @@ class NoInput(msgspec.Struct, forbid_unknown_fields=True):
     """Nothing needs to be said."""
 
 
-async def look(edge: Edge, call: Call[NoInput]) -> Response:
-    return Response(200, await edge.looks.at_queue(edge.engine, call.venue_id, call.code, "queue", _queue))
+async def look(parts: Parts, call: Call[NoInput]) -> Response:
+    return Response(200, await parts.status_cache.at_queue(parts.engine, call.venue_id, call.code, "queue", _queue))
 
 
-async def list_tickets(edge: Edge, call: Call[ListQuery]) -> Response:
+async def list_tickets(parts: Parts, call: Call[ListQuery]) -> Response:
     """One more is asked for than is shown, to know whether there are more."""
     after, most = place_of_cursor(call.given.cursor), call.given.limit
-    tickets = await edge.engine.read(call.venue_id, LookAtLine(call.code, after, most + 1))
+    tickets = await parts.engine.read(call.venue_id, LookAtLine(call.code, after, most + 1))
     shown = [ticket_answer(call.venue, ticket) for ticket in tickets[:most]]
     return answered(page_of(shown, cursor_at(tickets, most)))
 
 
-async def call_next_from_queue(edge: Edge, call: Call[NoInput]) -> Reply:
-    return await _call_next(edge, call, CallNext(queue=call.code))
+async def call_next_from_queue(parts: Parts, call: Call[NoInput]) -> Reply:
+    return await _call_next(parts, call, CallNext(queue=call.code))
 
 
-async def call_next_to_desk(edge: Edge, call: Call[CallNextInput]) -> Reply:
-    return await _call_next(edge, call, CallNext(desk=call.code, queue=call.given.queue))
+async def call_next_to_desk(parts: Parts, call: Call[CallNextInput]) -> Reply:
+    return await _call_next(parts, call, CallNext(desk=call.code, queue=call.given.queue))
 
 
-async def reset(edge: Edge, call: Call[Reason]) -> Reply:
-    render = rendered(lambda key: RoundAnswer(f"{call.venue}:{key[0]}", key[1], key[2]))
-    return await begin_new_round(edge, call, call.code, render, reason=call.given.reason)
+async def reset(parts: Parts, call: Call[Reason]) -> Reply:
+    render = rendered(lambda key: RoundAnswer(f"{call.venue}:{key.queue_id}", key.day, key.round))
+    return await begin_new_round(parts, call, call.code, render, reason=call.given.reason)
 
 
 def change_by(verb: QueueVerb) -> Route:
-    async def change(edge: Edge, call: Call[Reason]) -> Reply:
-        return await edge.engine.answer(
+    async def change(parts: Parts, call: Call[Reason]) -> Reply:
+        return await parts.engine.answer(
             call.venue_id,
             ChangeQueue(call.code, verb),
             rendered(lambda queue: ChangedQueue(f"{call.venue}:{queue.id}", queue.state)),
@@ -112,8 +112,8 @@ def change_by(verb: QueueVerb) -> Route:
     )
 
 
-async def _call_next(edge: Edge, call: Call[object], operation: CallNext) -> Reply:
-    return await edge.engine.answer(
+async def _call_next(parts: Parts, call: Call[object], operation: CallNext) -> Reply:
+    return await parts.engine.answer(
         call.venue_id,
         operation,
         rendered(lambda called: _called(call.venue, called)),

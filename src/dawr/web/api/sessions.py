@@ -9,7 +9,7 @@ from dawr.domain.errors import InvalidValue
 from dawr.web.api.answers import VenueRole
 from dawr.web.api.queues import NoInput
 from dawr.web.call import Call, Response, answered
-from dawr.web.edge import Edge
+from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest
 from dawr.web.routes import Route
 from dawr.web.signing_in import SignInInput, sign_in
@@ -46,39 +46,39 @@ class PasswordChanged(msgspec.Struct, frozen=True):
     changed: bool
 
 
-async def login(edge: Edge, call: Call[SignInInput]) -> Response:
-    session, signed_in = await sign_in(edge, call)
-    venues = [VenueRole(await edge.engine.slug_of(m.venue_id), m.role) for m in signed_in.places]
+async def login(parts: Parts, call: Call[SignInInput]) -> Response:
+    session, signed_in = await sign_in(parts, call)
+    venues = [VenueRole(await parts.engine.slug_of(m.venue_id), m.role) for m in signed_in.places]
     answer = SessionAnswer(session, signed_in.account.username, signed_in.session.expires_at, venues)
-    return answered(answer, headers=(edge.auth.cookie(call.request, session),))
+    return answered(answer, headers=(parts.auth.cookie(call.request, session),))
 
 
-async def logout(edge: Edge, call: Call[NoInput]) -> Response:
+async def logout(parts: Parts, call: Call[NoInput]) -> Response:
     if call.caller.session is not None:
-        await edge.accounts.sign_out(call.caller.session)
+        await parts.accounts.sign_out(call.caller.session)
         for venue_id in call.caller.roles:
-            edge.hub.judge_again(venue_id)
-    return answered(SignedOut(signed_out=True), headers=(edge.auth.no_cookie(call.request),))
+            parts.hub.judge_again(venue_id)
+    return answered(SignedOut(signed_out=True), headers=(parts.auth.no_cookie(call.request),))
 
 
-async def me(edge: Edge, call: Call[NoInput]) -> Response:
+async def me(parts: Parts, call: Call[NoInput]) -> Response:
     caller = call.caller
-    venues = [VenueRole(await edge.engine.slug_of(venue_id), role) for venue_id, role in caller.roles.items()]
+    venues = [VenueRole(await parts.engine.slug_of(venue_id), role) for venue_id, role in caller.roles.items()]
     return answered(CallerAnswer(caller.actor, caller.username, caller.token_kind, venues))
 
 
-async def change_password(edge: Edge, call: Call[PasswordInput]) -> Response:
+async def change_password(parts: Parts, call: Call[PasswordInput]) -> Response:
     """Every session of the account ends, this one too: whoever knew the old password is out."""
     account_id, username = call.caller.account_id, call.caller.username
     if account_id is None or username is None:
         raise BadRequest(403, "not-an-account", "A token has no password.")
-    tried = await edge.limits.try_login(username, call.request)
-    if not await edge.accounts.change_password(account_id, call.given.old, call.given.new):
+    tried = await parts.limits.try_login(username, call.request)
+    if not await parts.accounts.change_password(account_id, call.given.old, call.given.new):
         raise BadRequest(403, "wrong-password", "The old password is not right.")
     for venue_id in call.caller.roles:
-        edge.hub.judge_again(venue_id)
-    await edge.limits.login_succeeded(tried)
-    return answered(PasswordChanged(changed=True), headers=(edge.auth.no_cookie(call.request),))
+        parts.hub.judge_again(venue_id)
+    await parts.limits.login_succeeded(tried)
+    return answered(PasswordChanged(changed=True), headers=(parts.auth.no_cookie(call.request),))
 
 
 ROUTES = (

@@ -11,8 +11,8 @@ from dawr.operations.people import ChangeRole, EnableStaff, LookAtStaff
 from dawr.reliability.idempotency import Reply
 from dawr.web.api.queues import ListQuery, Reason
 from dawr.web.call import Call, Response, answered, rendered
-from dawr.web.edge import Edge
 from dawr.web.pages_of_lists import Page, page_of
+from dawr.web.parts import Parts
 from dawr.web.routes import Route
 
 TAG = "staff"
@@ -39,18 +39,18 @@ class RoleInput(msgspec.Struct, forbid_unknown_fields=True):
     reason: Annotated[str, Meta(max_length=500)] | None = None
 
 
-async def list_staff(edge: Edge, call: Call[ListQuery]) -> Response:
+async def list_staff(parts: Parts, call: Call[ListQuery]) -> Response:
     """By name: the cursor is the last name of the page before."""
-    staff = await edge.engine.read(call.venue_id, LookAtStaff())
+    staff = await parts.engine.read(call.venue_id, LookAtStaff())
     behind = [member for member in staff if member.username > (call.given.cursor or "")]
     shown = behind[: call.given.limit]
     following = shown[-1].username if len(behind) > len(shown) else None
     return answered(page_of([_answer(member) for member in shown], following))
 
 
-async def add(edge: Edge, call: Call[AddStaffInput]) -> Reply:
+async def add(parts: Parts, call: Call[AddStaffInput]) -> Reply:
     given = call.given
-    return await edge.accounts.add_staff(
+    return await parts.accounts.add_staff(
         call.venue_id,
         given.username,
         given.role,
@@ -63,8 +63,8 @@ async def add(edge: Edge, call: Call[AddStaffInput]) -> Reply:
     )
 
 
-async def change_role(edge: Edge, call: Call[RoleInput]) -> Reply:
-    return await edge.engine.answer(
+async def change_role(parts: Parts, call: Call[RoleInput]) -> Reply:
+    return await parts.engine.answer(
         call.venue_id,
         ChangeRole(call.params["username"], call.given.role, call.caller.roles[call.venue_id]),
         rendered(_answer),
@@ -73,8 +73,8 @@ async def change_role(edge: Edge, call: Call[RoleInput]) -> Reply:
     )
 
 
-async def disable(edge: Edge, call: Call[Reason]) -> Reply:
-    return await edge.accounts.disable_at(
+async def disable(parts: Parts, call: Call[Reason]) -> Reply:
+    return await parts.accounts.disable_at(
         call.venue_id,
         call.params["username"],
         by=call.caller.roles[call.venue_id],
@@ -84,8 +84,8 @@ async def disable(edge: Edge, call: Call[Reason]) -> Reply:
     )
 
 
-async def enable(edge: Edge, call: Call[Reason]) -> Reply:
-    return await edge.engine.answer(
+async def enable(parts: Parts, call: Call[Reason]) -> Reply:
+    return await parts.engine.answer(
         call.venue_id,
         EnableStaff(call.params["username"], call.caller.roles[call.venue_id]),
         rendered(_answer),

@@ -32,8 +32,8 @@ from dawr.reliability.idempotency import Reply
 from dawr.web.api.answers import PlaceAnswer, TicketAnswer, place_answer, ticket_answer
 from dawr.web.api.queues import NoInput, Reason
 from dawr.web.call import Call, Response, answered, rendered
-from dawr.web.edge import Edge
 from dawr.web.links import new_link
+from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest
 from dawr.web.routes import Route
 
@@ -79,27 +79,27 @@ class RejoinInput(msgspec.Struct, forbid_unknown_fields=True):
     reason: Annotated[str, Meta(max_length=500)] | None = None
 
 
-async def take(edge: Edge, call: Call[TakeInput]) -> Reply:
-    return await give_number(edge, call, call.code, call.given)
+async def take(parts: Parts, call: Call[TakeInput]) -> Reply:
+    return await give_number(parts, call, call.code, call.given)
 
 
-async def give_number(edge: Edge, call: Call[object], queue: str, given: TakeInput) -> Reply:
+async def give_number(parts: Parts, call: Call[object], queue: str, given: TakeInput) -> Reply:
     if given.priority and not call.caller.may_issue(call.venue_id):
         raise BadRequest(403, "role-too-low", "Only staff and kiosks give priority.")
-    link = new_link(edge.ids, call.venue_id)
+    link = new_link(parts.ids, call.venue_id)
     issue = Issue(
         queue=queue,
         visitor=given.visitor,
-        ticket_id=TicketId(edge.ids.new(call.venue_id)),
+        ticket_id=TicketId(parts.ids.new(call.venue_id)),
         visit_id=VisitId(link.visit_id),
         secret_hash=link.secret_hash,
         priority=given.priority,
         name=given.name,
         party_size=given.party_size,
         area=given.area,
-        most_per_hour=None if call.caller.may_issue(call.venue_id) else edge.joins_per_hour,
+        most_per_hour=None if call.caller.may_issue(call.venue_id) else parts.joins_per_hour,
     )
-    return await edge.engine.answer(
+    return await parts.engine.answer(
         call.venue_id,
         issue,
         rendered(lambda place: _taken(call.venue, place, link.path), status=201),
@@ -108,8 +108,8 @@ async def give_number(edge: Edge, call: Call[object], queue: str, given: TakeInp
     )
 
 
-async def look(edge: Edge, call: Call[NoInput]) -> Response:
-    place = await edge.engine.read(call.venue_id, LookAtTicket(TicketId(call.code)))
+async def look(parts: Parts, call: Call[NoInput]) -> Response:
+    place = await parts.engine.read(call.venue_id, LookAtTicket(TicketId(call.code)))
     return answered(ticket_answer(call.venue, place.ticket))
 
 
@@ -120,8 +120,8 @@ def _taken(venue: str, place: Place, link: str) -> TakenAnswer:
 
 
 def verb(name: str, summary: str, body: Any, make: Callable[[TicketId, Any], Operation[Any]]) -> Route:  # noqa: ANN401
-    async def change(edge: Edge, call: Call[Any]) -> Reply:
-        return await edge.engine.answer(
+    async def change(parts: Parts, call: Call[Any]) -> Reply:
+        return await parts.engine.answer(
             call.venue_id,
             make(TicketId(call.code), call.given),
             rendered(lambda outcome: ticket_answer(call.venue, getattr(outcome, "ticket", outcome))),

@@ -12,8 +12,8 @@ from dawr.operations.tokens import LookAtTokens, RevokeToken
 from dawr.reliability.idempotency import Reply
 from dawr.web.api.queues import ListQuery, Reason
 from dawr.web.call import Call, Response, answered, rendered
-from dawr.web.edge import Edge
 from dawr.web.pages_of_lists import Page, page_of
+from dawr.web.parts import Parts
 from dawr.web.routes import Route
 
 TAG = "tokens"
@@ -41,18 +41,18 @@ class MadeToken(msgspec.Struct, frozen=True):
     """What to send as `Authorization: Bearer …`. Shown once; it is not kept, so a replay has null."""
 
 
-async def list_tokens(edge: Edge, call: Call[ListQuery]) -> Response:
+async def list_tokens(parts: Parts, call: Call[ListQuery]) -> Response:
     """By id, which is by time: the cursor is the last id of the page before."""
-    tokens = sorted(await edge.engine.read(call.venue_id, LookAtTokens()), key=lambda token: token.token_id)
+    tokens = sorted(await parts.engine.read(call.venue_id, LookAtTokens()), key=lambda token: token.token_id)
     behind = [token for token in tokens if token.token_id > (call.given.cursor or "")]
     shown = behind[: call.given.limit]
     following = shown[-1].token_id if len(behind) > len(shown) else None
     return answered(page_of([_answer(token) for token in shown], following))
 
 
-async def make(edge: Edge, call: Call[MakeTokenInput]) -> Reply | Response:
+async def make(parts: Parts, call: Call[MakeTokenInput]) -> Reply | Response:
     given = call.given
-    reply, bearer = await edge.accounts.make_token(
+    reply, bearer = await parts.accounts.make_token(
         call.venue_id,
         given.kind,
         given.role,
@@ -68,8 +68,8 @@ async def make(edge: Edge, call: Call[MakeTokenInput]) -> Reply | Response:
     return answered(msgspec.structs.replace(made, bearer=bearer), status=reply.status)
 
 
-async def revoke(edge: Edge, call: Call[Reason]) -> Reply:
-    return await edge.engine.answer(
+async def revoke(parts: Parts, call: Call[Reason]) -> Reply:
+    return await parts.engine.answer(
         call.venue_id,
         RevokeToken(TokenId(call.params["token"]), call.caller.roles[call.venue_id]),
         rendered(_answer),

@@ -16,7 +16,7 @@ from dawr.web.api.answers import PlaceAnswer, place_answer
 from dawr.web.api.queues import NoInput
 from dawr.web.api.tickets import TAKE_REFUSALS, TakeInput, TakenAnswer, give_number
 from dawr.web.call import Call, Response, answered, rendered
-from dawr.web.edge import Edge
+from dawr.web.parts import Parts
 from dawr.web.routes import Route
 
 TAG = "visits"
@@ -32,27 +32,27 @@ class StartInput(TakeInput, kw_only=True, forbid_unknown_fields=True):
     queue: Annotated[str, Meta(max_length=64, description="Where the visit begins, by the queue's code.")]
 
 
-async def start(edge: Edge, call: Call[StartInput]) -> Reply:
+async def start(parts: Parts, call: Call[StartInput]) -> Reply:
     """A visit of one stage: the same as taking a number there."""
-    return await give_number(edge, call, call.given.queue, call.given)
+    return await give_number(parts, call, call.given.queue, call.given)
 
 
-async def look(edge: Edge, call: Call[NoInput]) -> Response:
+async def look(parts: Parts, call: Call[NoInput]) -> Response:
     link = Link.read(call.code)
-    return answered(_visit(call.venue, link, await edge.engine.read(call.venue_id, LookAtVisit(link))))
+    return answered(_visit(call.venue, link, await parts.engine.read(call.venue_id, LookAtVisit(link))))
 
 
-async def leave(edge: Edge, call: Call[NoInput]) -> Reply:
-    return await _change(edge, call, LeaveByLink(Link.read(call.code)))
+async def leave(parts: Parts, call: Call[NoInput]) -> Reply:
+    return await _change(parts, call, LeaveByLink(Link.read(call.code)))
 
 
-async def rejoin(edge: Edge, call: Call[NoInput]) -> Reply:
-    return await _change(edge, call, RejoinByLink(Link.read(call.code)))
+async def rejoin(parts: Parts, call: Call[NoInput]) -> Reply:
+    return await _change(parts, call, RejoinByLink(Link.read(call.code)))
 
 
-async def _change(edge: Edge, call: Call[NoInput], operation: Operation[Place]) -> Reply:
+async def _change(parts: Parts, call: Call[NoInput], operation: Operation[Place]) -> Reply:
     link = Link.read(call.code)
-    return await edge.engine.answer(
+    return await parts.engine.answer(
         call.venue_id,
         operation,
         rendered(lambda place: _visit(call.venue, link, place)),

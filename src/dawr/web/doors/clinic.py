@@ -41,9 +41,9 @@ from dawr.web.doors.clinic_shapes import (
     SignedInAnswer,
     SignedInUser,
 )
-from dawr.web.edge import Edge
 from dawr.web.links import new_link
 from dawr.web.new_round import begin_new_round
+from dawr.web.parts import Parts
 from dawr.web.routes import Route
 from dawr.web.signing_in import SignInInput, sign_in
 
@@ -63,17 +63,17 @@ STATUS_WORDS: Mapping[State, str] = {
 }
 
 
-async def enter(edge: Edge, call: Call[EnterInput]) -> Reply:
+async def enter(parts: Parts, call: Call[EnterInput]) -> Reply:
     given, venue_id = call.given, call.venue_id
-    link = new_link(edge.ids, venue_id)
+    link = new_link(parts.ids, venue_id)
     issue = Issue(
         queue=given.clinic,
         visitor=given.user,
-        ticket_id=TicketId(edge.ids.new(venue_id)),
+        ticket_id=TicketId(parts.ids.new(venue_id)),
         visit_id=VisitId(link.visit_id),
         secret_hash=link.secret_hash,
     )
-    return await edge.engine.answer(
+    return await parts.engine.answer(
         venue_id,
         issue,
         rendered(lambda place: _entered(place, link.path)),
@@ -82,13 +82,15 @@ async def enter(edge: Edge, call: Call[EnterInput]) -> Reply:
     )
 
 
-async def status(edge: Edge, call: Call[ClinicQuery]) -> Response:
-    return Response(200, await edge.looks.at_queue(edge.engine, call.venue_id, call.given.clinic, "clinic", _status))
+async def status(parts: Parts, call: Call[ClinicQuery]) -> Response:
+    return Response(
+        200, await parts.status_cache.at_queue(parts.engine, call.venue_id, call.given.clinic, "clinic", _status)
+    )
 
 
-async def call_next(edge: Edge, call: Call[CallInput]) -> Reply:
+async def call_next(parts: Parts, call: Call[CallInput]) -> Reply:
     given = call.given
-    return await edge.engine.answer(
+    return await parts.engine.answer(
         call.venue_id,
         CallNext(given.desk, given.clinic),
         rendered(_called),
@@ -97,9 +99,9 @@ async def call_next(edge: Edge, call: Call[CallInput]) -> Reply:
     )
 
 
-async def done(edge: Edge, call: Call[DoneInput]) -> Reply:
+async def done(parts: Parts, call: Call[DoneInput]) -> Reply:
     by_staff = call.caller.may("staff", call.venue_id)
-    return await edge.engine.answer(
+    return await parts.engine.answer(
         call.venue_id,
         Done(call.given.clinic, call.given.user, by_staff),
         rendered(_done),
@@ -108,15 +110,15 @@ async def done(edge: Edge, call: Call[DoneInput]) -> Reply:
     )
 
 
-async def reset(edge: Edge, call: Call[ClinicInput]) -> Reply:
+async def reset(parts: Parts, call: Call[ClinicInput]) -> Reply:
     def new_round(key: LineKey) -> NewRound:
-        return NewRound(success=True, clinic=key[0], round=key[2], message="begins at number 1")
+        return NewRound(success=True, clinic=key.queue_id, round=key.round, message="begins at number 1")
 
-    return await begin_new_round(edge, call, call.given.clinic, rendered(new_round))
+    return await begin_new_round(parts, call, call.given.clinic, rendered(new_round))
 
 
-async def position(edge: Edge, call: Call[PositionQuery]) -> Response:
-    place, queue, line = await edge.engine.read(call.venue_id, LookAtVisitor(call.given.clinic, call.given.user))
+async def position(parts: Parts, call: Call[PositionQuery]) -> Response:
+    place, queue, line = await parts.engine.read(call.venue_id, LookAtVisitor(call.given.clinic, call.given.user))
     ticket = place.ticket
     return answered(
         Position(
@@ -134,11 +136,11 @@ async def position(edge: Edge, call: Call[PositionQuery]) -> Response:
     )
 
 
-async def login(edge: Edge, call: Call[SignInInput]) -> Response:
-    session, signed_in = await sign_in(edge, call)
+async def login(parts: Parts, call: Call[SignInInput]) -> Response:
+    session, signed_in = await sign_in(parts, call)
     role: Role = signed_in.role_at(call.venue_id) or signed_in.places[0].role
     answer = SignedInAnswer(success=True, token=session, user=SignedInUser(signed_in.account.username, role))
-    return answered(answer, headers=(edge.auth.cookie(call.request, session),))
+    return answered(answer, headers=(parts.auth.cookie(call.request, session),))
 
 
 def status_word(state: State, *, near: bool) -> str:

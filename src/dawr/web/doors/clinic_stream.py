@@ -16,8 +16,8 @@ from dawr.live.joining import Follow, Wish
 from dawr.operations.snapshots import LookAtVenue
 from dawr.web.call import Call
 from dawr.web.doors.clinic import TAG, WORDS, status_word
-from dawr.web.edge import Edge
 from dawr.web.event_stream import Stream
+from dawr.web.parts import Parts
 from dawr.web.routes import Route
 from dawr.web.watching import last_seen, watch
 
@@ -121,8 +121,8 @@ class ClinicNotices:
 NOTICES = ClinicNotices()
 
 
-async def stream(edge: Edge, call: Call[StreamQuery]) -> Stream:
-    venue, _ = await edge.engine.read(call.venue_id, LookAtVenue())
+async def stream(parts: Parts, call: Call[StreamQuery]) -> Stream:
+    venue, _ = await parts.engine.read(call.venue_id, LookAtVenue())
     queue_id = venue.queue(call.given.clinic).id
     follow = None
     if call.given.user is not None:
@@ -131,10 +131,10 @@ async def stream(edge: Edge, call: Call[StreamQuery]) -> Stream:
     since = last_seen(call.request, call.given.last_event_id)
     if since is not None:
         try:
-            return await watch(edge, call, call.venue_id, _wish(queue_id, since, follow))
+            return await watch(parts, call, call.venue_id, _wish(queue_id, since, follow))
         except Unresumable:
             pass
-    return await watch(edge, call, call.venue_id, _wish(queue_id, None, follow))
+    return await watch(parts, call, call.venue_id, _wish(queue_id, None, follow))
 
 
 def _wish(queue_id: QueueId, since: EventId | None, follow: Follow | None) -> Wish:

@@ -38,8 +38,8 @@ from dawr.web.doors.restaurant_shapes import (
     Status,
     StatusInput,
 )
-from dawr.web.edge import Edge
 from dawr.web.links import NewLink, new_link
+from dawr.web.parts import Parts
 from dawr.web.routes import Route
 
 TAG = "restaurant"
@@ -57,21 +57,21 @@ STATUS_WORDS: Mapping[State, Status] = {
 }
 
 
-async def join(edge: Edge, call: Call[JoinInput]) -> Reply:
+async def join(parts: Parts, call: Call[JoinInput]) -> Reply:
     given = call.given
-    link = new_link(edge.ids, call.venue_id)
+    link = new_link(parts.ids, call.venue_id)
     joining = Join(
         queue=Unnamed.WAITLIST,
         visitor=given.mobileNumber,
-        ticket_id=TicketId(edge.ids.new(call.venue_id)),
+        ticket_id=TicketId(parts.ids.new(call.venue_id)),
         visit_id=VisitId(link.visit_id),
         secret_hash=link.secret_hash,
         name=given.name,
         party_size=given.partySize,
         area=given.seatingType,
-        most_per_hour=None if call.caller.may_issue(call.venue_id) else edge.joins_per_hour,
+        most_per_hour=None if call.caller.may_issue(call.venue_id) else parts.joins_per_hour,
     )
-    return await edge.engine.answer(
+    return await parts.engine.answer(
         call.venue_id,
         joining,
         rendered(lambda place: JoinedAnswer(success=True, data=_joined(place, link)), status=201),
@@ -80,24 +80,24 @@ async def join(edge: Edge, call: Call[JoinInput]) -> Reply:
     )
 
 
-async def queue_status(edge: Edge, call: Call[EntryQuery]) -> Response:
+async def queue_status(parts: Parts, call: Call[EntryQuery]) -> Response:
     """Entry and secret must belong together: one without the other is as if there were no entry."""
-    place = await edge.engine.read(call.venue_id, LookAtVisit(Link.read(call.given.secret)))
+    place = await parts.engine.read(call.venue_id, LookAtVisit(Link.read(call.given.secret)))
     if place.ticket.ticket_id != call.given.entryId:
         raise UnknownVisit
     return answered(EntryAnswer(success=True, data=_entry(place)))
 
 
-async def list_entries(edge: Edge, call: Call[ListQuery]) -> Response:
+async def list_entries(parts: Parts, call: Call[ListQuery]) -> Response:
     most = call.given.limit
     view = LookAtLine(Unnamed.WAITLIST, place_of_cursor(call.given.cursor), most + 1)
-    tickets = await edge.engine.read(call.venue_id, view)
+    tickets = await parts.engine.read(call.venue_id, view)
     shown = [_staff_entry(ticket) for ticket in tickets[:most]]
     return answered(ListAnswer(success=True, data=shown, next=cursor_at(tickets, most)))
 
 
-async def call_next(edge: Edge, call: Call[NoInput]) -> Reply:
-    return await edge.engine.answer(
+async def call_next(parts: Parts, call: Call[NoInput]) -> Reply:
+    return await parts.engine.answer(
         call.venue_id,
         CallNext(queue=Unnamed.WAITLIST),
         rendered(_called),
@@ -106,7 +106,7 @@ async def call_next(edge: Edge, call: Call[NoInput]) -> Reply:
     )
 
 
-async def change_status(edge: Edge, call: Call[StatusInput]) -> Reply:
+async def change_status(parts: Parts, call: Call[StatusInput]) -> Reply:
     ticket_id = TicketId(call.params["entry"])
     verbs: Mapping[str, Operation[Ticket]] = {
         "CALLED": CallOne(ticket_id),
@@ -114,7 +114,7 @@ async def change_status(edge: Edge, call: Call[StatusInput]) -> Reply:
         "NO_SHOW": Miss(ticket_id),
         "CANCELLED": Cancel(ticket_id),
     }
-    return await edge.engine.answer(
+    return await parts.engine.answer(
         call.venue_id,
         verbs[call.given.status],
         rendered(lambda ticket: StaffEntryAnswer(success=True, data=_staff_entry(ticket))),

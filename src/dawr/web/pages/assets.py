@@ -4,14 +4,14 @@ from functools import cache
 from importlib.resources import files
 
 from dawr.web.call import Call, Header, Response
-from dawr.web.edge import Edge
+from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest
 from dawr.web.routes import Route
 
 KINDS: dict[str, Header] = {"css": (b"content-type", b"text/css; charset=utf-8")}
 
 
-async def asset(_: Edge, call: Call[None]) -> Response:
+async def asset(_: Parts, call: Call[None]) -> Response:
     found = _assets().get(call.params["file"])
     if found is None:
         raise BadRequest(404, "no-such-path", "There is nothing at this address.")

@@ -9,9 +9,9 @@ from msgspec import Meta
 from dawr.domain.errors import Refused
 from dawr.domain.venue import Venue
 from dawr.web.call import Call, Response
-from dawr.web.edge import Edge
 from dawr.web.http import read_body
 from dawr.web.pages.rendering import page
+from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest
 from dawr.web.routes import Route
 
@@ -45,25 +45,25 @@ class OwnerForm(msgspec.Struct, frozen=True):
         return msgspec.convert(document, Venue)
 
 
-async def show(edge: Edge, call: Call[CodeQuery]) -> Response:
-    return await _form(edge, OwnerForm(call.given.code))
+async def show(parts: Parts, call: Call[CodeQuery]) -> Response:
+    return await _form(parts, OwnerForm(call.given.code))
 
 
-async def make(edge: Edge, call: Call[None]) -> Response:
+async def make(parts: Parts, call: Call[None]) -> Response:
     """What is wrong is said above the form, which keeps what was typed but for the password."""
     given = _read(await _body(call))
     try:
-        wanted = None if await edge.accounts.has_venue() else given.venue()
-        account = await edge.accounts.first_owner(given.code, given.username, given.password, wanted)
+        wanted = None if await parts.accounts.has_venue() else given.venue()
+        account = await parts.accounts.first_owner(given.code, given.username, given.password, wanted)
     except Refused as refusal:
-        return await _form(edge, given, str(refusal))
+        return await _form(parts, given, str(refusal))
     except msgspec.ValidationError as error:
-        return await _form(edge, given, f"{error}.")
+        return await _form(parts, given, f"{error}.")
     return page("first_run_done.html", username=account.username)
 
 
-async def _form(edge: Edge, given: OwnerForm, wrong: str | None = None) -> Response:
-    return page("first_run.html", given=given, wrong=wrong, needs_venue=not await edge.accounts.has_venue())
+async def _form(parts: Parts, given: OwnerForm, wrong: str | None = None) -> Response:
+    return page("first_run.html", given=given, wrong=wrong, needs_venue=not await parts.accounts.has_venue())
 
 
 async def _body(call: Call[None]) -> bytes:

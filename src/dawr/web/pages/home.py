@@ -2,12 +2,12 @@
 
 from dawr import __version__
 from dawr.web.call import Call, Response
-from dawr.web.edge import Edge
 from dawr.web.pages.rendering import page
+from dawr.web.parts import Parts
 from dawr.web.routes import Route
 
 
-async def home(_: Edge, __: Call[None]) -> Response:
+async def home(_: Parts, __: Call[None]) -> Response:
     return page("home.html", version=__version__)
 
 

@@ -1,0 +1,1 @@
+"""Who may: signing in, staff, passwords, tokens, and a new venue with its owner."""

@@ -1,0 +1,311 @@
+"""Who may: signing in and out, staff and their passwords, tokens, and the first owner.
+
+Sessions and tokens are random secrets, told once and kept as hashes. Whether a name, a
+password or a place was wrong is never told apart. What changes a venue is an operation like
+any other, with its event.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+
+from dawr.accounts.create_venue import Kept, create_owned_venue, nothing_kept
+from dawr.accounts.passwords import Passwords
+from dawr.domain.account import USERNAME, Account, AccountId, Session, SignedIn, checked_password, checked_username
+from dawr.domain.errors import InvalidValue, OwnerCodeInvalid, UnknownStaff, UsernameTaken
+from dawr.domain.events import Origin
+from dawr.domain.secret import fits, hash_of
+from dawr.domain.staff import (
+    LONGEST_USERNAME,
+    MANAGES_PEOPLE,
+    Role,
+    StaffMember,
+    at_least,
+    must_grant,
+    must_leave_an_owner,
+)
+from dawr.domain.token import Token, TokenId, TokenKind, venue_of
+from dawr.domain.venue import Venue, VenueId, checked
+from dawr.engine.engine import Engine
+from dawr.operations.people import AddStaff, DisableStaff, EnableStaff, LookAtStaff
+from dawr.operations.tokens import MakeToken
+from dawr.ports import Clock, Ids, Store, StoreFault
+from dawr.reliability.idempotency import Claim, Reply
+
+SESSION = "dws_"
+TOKEN = "dwt_"  # noqa: S105 - the mark of one, not one
+"""What a secret begins with says what it is, also to somebody who finds it in a file."""
+
+LONGEST_SECRET = 200
+SEEN_EVERY_MS = 5 * 60 * 1000
+OWNER_CODE_MS = 24 * 60 * 60 * 1000
+
+FIRST_RUN = Origin(actor="first run")
+
+
+class Accounts:
+    def __init__(
+        self,
+        store: Store,
+        engine: Engine,
+        passwords: Passwords,
+        clock: Clock,
+        ids: Ids,
+        *,
+        idle_ms: int,
+        session_ms: int,
+    ) -> None:
+        self._all = store
+        self._store = store.accounts
+        self._engine = engine
+        self._passwords = passwords
+        self._clock = clock
+        self._ids = ids
+        self._idle_ms = idle_ms
+        self._session_ms = session_ms
+
+    # Sessions
+
+    async def sign_in(self, username: str, password: str) -> tuple[str, SignedIn] | None:
+        """A new session's secret and whose it is; None, and as late, whatever was wrong."""
+        account = await self._find(username)
+        right = await self._passwords.verify(password, None if account is None else account.password_hash)
+        if account is None or not right or account.disabled_at is not None:
+            return None
+        places = tuple(place for place in await self._store.places(account.account_id) if place.is_active)
+        if not places:
+            return None
+        secret, now = SESSION + self._ids.token(), self._clock()
+        session = Session(hash_of(secret), account.account_id, now, now, now + self._session_ms)
+        if not await self._store.add_session(session, password_hash=account.password_hash):
+            return None
+        return secret, SignedIn(session, account, places)
+
+    async def sign_out(self, session: str) -> None:
+        await self._store.end_session(hash_of(session))
+
+    async def who(self, session: str) -> SignedIn | None:
+        """Whose session this is, if it is good and they work anywhere."""
+        if not _could_be(session, SESSION):
+            return None
+        now = self._clock()
+        signed_in = await self._store.signed_in(hash_of(session), now, idle_ms=self._idle_ms)
+        if signed_in is None or not signed_in.places:
+            return None
+        if now - signed_in.session.seen_at >= SEEN_EVERY_MS:
+            with suppress(StoreFault):  # a disk that is full keeps nobody from looking
+                await self._store.touch_session(signed_in.session.session_hash, now)
+        return signed_in
+
+    # Tokens
+
+    async def token(self, bearer: str) -> Token | None:
+        """The token behind `dwt_{token_id}.{secret}`, if it is good."""
+        token_id, _, secret = bearer.removeprefix(TOKEN).partition(".")
+        if not _could_be(bearer, TOKEN) or not secret:
+            return None
+        token = await self._store.token(venue_of(token_id), TokenId(token_id))
+        if token is None or not fits(secret, token.secret_hash) or not token.is_active:
+            return None
+        return token
+
+    async def make_token(
+        self,
+        venue_id: VenueId,
+        kind: TokenKind,
+        role: Role | None,
+        name: str,
+        *,
+        by: Role | None,
+        render: Callable[[Token], Reply],
+        claim: Claim | None = None,
+        origin: Origin,
+    ) -> tuple[Reply, str]:
+        """The reply, and the bearer text to be told once: nothing that is stored has it, so a replay cannot."""
+        token_id, secret = TokenId(self._ids.new(venue_id)), self._ids.token()
+        making = MakeToken(
+            token_id=token_id,
+            secret_hash=hash_of(secret),
+            kind=kind,
+            name=name,
+            role=role,
+            made_by=origin.actor or "",
+            by=by,
+        )
+        reply = await self._engine.answer(venue_id, making, render, claim=claim, origin=origin)
+        return reply, f"{TOKEN}{token_id}.{secret}"
+
+    # Staff
+
+    async def add_staff(
+        self,
+        venue_id: VenueId,
+        username: str,
+        role: Role,
+        password: str | None,
+        *,
+        by: Role | None,
+        known_to: Mapping[VenueId, Role],
+        render: Callable[[StaffMember], Reply],
+        claim: Claim | None = None,
+        origin: Origin,
+    ) -> Reply:
+        """Give somebody a place, and an account if they have none.
+
+        An account that is there keeps its password. The command line (`by` is None) adds any; others add
+        whom they manage elsewhere (`known_to`): to everybody else such a name is just taken.
+        """
+        name = checked_username(username)
+        must_grant(by, role)
+        account, is_new = await self._store.find(name), False
+        if account is None:
+            account, is_new = await self._new_account(name, password)
+        if not is_new and by is not None and not await self._is_known(account, known_to, password):
+            raise UsernameTaken(name)
+        adding = AddStaff(account.account_id, account.username, role, by)
+        return await self._engine.answer(venue_id, adding, render, claim=claim, origin=origin)
+
+    async def disable_at(
+        self,
+        venue_id: VenueId,
+        username: str,
+        *,
+        by: Role | None,
+        render: Callable[[StaffMember], Reply],
+        claim: Claim | None = None,
+        origin: Origin,
+    ) -> Reply:
+        """At this venue they may nothing any more; they are signed out everywhere."""
+        disabling = DisableStaff(username, by)
+        reply = await self._engine.answer(venue_id, disabling, render, claim=claim, origin=origin)
+        with suppress(StoreFault):  # who is disabled may nothing here any more, signed in or not
+            await self._store.end_sessions((await self._called(username)).account_id)
+        return reply
+
+    async def disable(self, username: str, *, origin: Origin) -> None:
+        """The whole account: at every venue, and signed out. A venue's last owner is refused before anything."""
+        account = await self._called(username)
+        places = [place for place in await self._store.places(account.account_id) if place.is_active]
+        for place in places:
+            staff = await self._engine.read(place.venue_id, LookAtStaff())
+            must_leave_an_owner(staff, place)
+        for place in places:
+            await self._engine.do(place.venue_id, DisableStaff(account.username, None), origin=origin)
+        await self._store.set_disabled(account.account_id, self._clock())
+        await self._store.end_sessions(account.account_id)
+
+    async def enable(self, username: str, *, origin: Origin) -> None:
+        """The whole account, at every venue it has a place at."""
+        account = await self._called(username)
+        await self._store.set_disabled(account.account_id, None)
+        for place in await self._store.places(account.account_id):
+            await self._engine.do(place.venue_id, EnableStaff(account.username, None), origin=origin)
+
+    # Passwords
+
+    async def change_password(self, account_id: AccountId, old: str, new: str) -> bool:
+        """By the person themselves: False when the old one is wrong. Every session ends, the one that asked too."""
+        account = await self._store.get(account_id)
+        right = await self._passwords.verify(old, None if account is None else account.password_hash)
+        if account is None or not right:
+            return False
+        await self._set_password(account, new)
+        return True
+
+    async def set_password(self, username: str, new: str) -> None:
+        """By the command line, without the old one."""
+        await self._set_password(await self._called(username), new)
+
+    # Owners
+
+    async def owner_code(self) -> str | None:
+        """A code that makes the owner's account, once and within a day; None when there is an owner."""
+        if await self._store.has_owner():
+            return None
+        code = self._ids.token()
+        await self._store.set_owner_code(hash_of(code), self._clock())
+        return code
+
+    async def has_venue(self) -> bool:
+        return bool(await self._all.venue_ids())
+
+    async def first_owner(self, code: str, username: str, password: str, venue: Venue | None = None) -> Account:
+        """Make the account that owns every venue there is, or the one that is made with it.
+
+        Who has no right code is told nothing else; what is wrong with the rest does not use the code up.
+        """
+        code_hash, made_after = hash_of(code), self._clock() - OWNER_CODE_MS
+        right = await self._store.is_owner_code(code_hash, made_after=made_after)
+        if not right or await self._store.has_owner():
+            raise OwnerCodeInvalid
+        name = checked_username(username)
+        checked_password(password, username=name)
+        if venue is not None:
+            checked(venue)
+        elif not await self.has_venue():
+            raise InvalidValue("venue", "There is no venue to own yet: make one with `dawr venue apply` first.")
+        if await self._store.find(name) is not None:
+            raise UsernameTaken(name)
+        if not await self._store.take_owner_code(code_hash, made_after=made_after):
+            raise OwnerCodeInvalid
+        account, is_new = await self._new_account(name, password)
+        if not is_new:
+            raise UsernameTaken(name)
+        owned: set[VenueId] = set()
+        if venue is not None:
+            made = await create_owned_venue(self._all, self._clock, self._ids, venue, owner=account, origin=FIRST_RUN)
+            owned.add(made.id)
+        for venue_id in set((await self._all.venue_ids()).values()) - owned:
+            owner = AddStaff(account.account_id, name, "owner", None)
+            await self._engine.do(venue_id, owner, origin=FIRST_RUN)
+        return account
+
+    async def create_venue(
+        self, venue: Venue, account_id: AccountId, origin: Origin, kept: Kept = nothing_kept
+    ) -> Venue:
+        """Make a venue that this account owns, from its first moment on."""
+        account = await self._store.get(account_id)
+        if account is None:
+            raise UnknownStaff("")
+        return await create_owned_venue(
+            self._all, self._clock, self._ids, venue, owner=account, origin=origin, kept=kept
+        )
+
+    # Inside
+
+    async def _find(self, username: str) -> Account | None:
+        """A name that could be nobody's is looked for nowhere: no database need understand it."""
+        name = username.strip().lower()
+        return await self._store.find(name) if USERNAME.fullmatch(name) else None
+
+    async def _called(self, username: str) -> Account:
+        account = await self._find(username)
+        if account is None:
+            raise UnknownStaff(username[:LONGEST_USERNAME])
+        return account
+
+    async def _new_account(self, name: str, password: str | None) -> tuple[Account, bool]:
+        """The account of this name, and whether it was made here: somebody may have been quicker."""
+        if password is None:
+            raise InvalidValue("password", "A new account needs a password.")
+        hashed = await self._passwords.hash(checked_password(password, username=name))
+        account = Account(AccountId(self._ids.token()), name, hashed, self._clock())
+        if await self._store.add(account):
+            return account, True
+        return await self._called(name), False
+
+    async def _is_known(self, account: Account, roles: Mapping[VenueId, Role], password: str | None) -> bool:
+        """To somebody of these roles. An account without any place is left of a try that was cut short."""
+        places = await self._store.places(account.account_id)
+        if not places and password is not None:
+            return await self._passwords.verify(password, account.password_hash)
+        return any(at_least(roles.get(place.venue_id, "viewer"), MANAGES_PEOPLE) for place in places)
+
+    async def _set_password(self, account: Account, new: str) -> None:
+        hashed = await self._passwords.hash(checked_password(new, username=account.username))
+        await self._store.set_password(account.account_id, hashed)
+        await self._store.end_sessions(account.account_id)
+
+
+def _could_be(text: str, mark: str) -> bool:
+    """Whether this looks like a secret of ours at all."""
+    return text.startswith(mark) and len(text) <= LONGEST_SECRET and text.isascii() and text.isprintable()

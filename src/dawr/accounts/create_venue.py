@@ -1,0 +1,54 @@
+"""How a venue comes to be: with an id of its own, at the day it is there, and with its owner, if somebody asks for it.
+
+A venue and its owner are stored together or not at all: there is no moment at which a venue
+that somebody made belongs to nobody.
+"""
+
+from collections.abc import Callable
+
+import msgspec
+
+from dawr.domain.account import Account
+from dawr.domain.day import Day
+from dawr.domain.events import Origin
+from dawr.domain.venue import Head, Venue, VenueId, checked
+from dawr.operations.people import AddStaff
+from dawr.operations.transaction import Transaction
+from dawr.ports import Clock, Ids, Rows, Store, Wants
+from dawr.reliability.idempotency import Answer
+
+Kept = Callable[[Venue, int], Answer | None]
+"""What a retry is to be answered with, from the venue as it was made and the time."""
+
+
+def nothing_kept(_: Venue, __: int) -> None:
+    """Whoever asks again is answered anew."""
+
+
+async def create_venue(store: Store, clock: Clock, ids: Ids, venue: Venue) -> Venue:
+    """The venue as it was made, without an owner and before anything has happened; its slug must be free."""
+    new, head = _new(venue, clock(), ids)
+    await store.add_venue(new, head)
+    return new
+
+
+async def create_owned_venue(
+    store: Store, clock: Clock, ids: Ids, venue: Venue, *, owner: Account, origin: Origin, kept: Kept = nothing_kept
+) -> Venue:
+    """The venue as it was made, whose first event is that this account owns it; its slug must be free."""
+    now = clock()
+    new, head = _new(venue, now, ids)
+    tx = Transaction(new, head, now=now)
+    tx.absorb(Wants(staff=True), Rows(), depth=1)  # nobody works there yet
+    tx.begin(origin)
+    AddStaff(owner.account_id, owner.username, "owner", None).decide(tx, now)
+    answer = kept(new, now)
+    if answer is not None:
+        tx.keep_answer(answer)
+    await store.add_venue(new, head, tx.changes())
+    return new
+
+
+def _new(venue: Venue, now: int, ids: Ids) -> tuple[Venue, Head]:
+    new = checked(msgspec.structs.replace(venue, id=VenueId(ids.venue_code())))
+    return new, Head(new.id, ids.epoch(), new.day_at(now, reached=Day("")), version=0, config_version=0)

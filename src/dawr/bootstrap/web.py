@@ -1,0 +1,91 @@
+"""Everything that talks HTTP, around a running installation."""
+
+import secrets
+import socket
+from collections.abc import Callable, Sequence
+from time import time_ns
+
+from starlette.types import ASGIApp
+
+from dawr.bootstrap.fitness import environment
+from dawr.bootstrap.installation import Dawr
+from dawr.bootstrap.system import correlation_id, ticks
+from dawr.observe import logs, tracing
+from dawr.observe.access_log import AccessLog
+from dawr.observe.instruments import Instruments
+from dawr.observe.metrics.metrics import Metrics
+from dawr.observe.metrics.region import Region
+from dawr.reliability.rate_limit import Hits
+from dawr.settings import Settings
+from dawr.web.app import App
+from dawr.web.auth import Auth
+from dawr.web.client_address import Clients, networks
+from dawr.web.limits import Limits
+from dawr.web.metrics import ByPort, MetricsEndpoint
+from dawr.web.parts import Parts
+from dawr.web.server.server import Server, listen
+from dawr.web.table import ROUTES
+
+SECONDS_PER_HOUR = 60 * 60
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+
+
+def web_app(dawr: Dawr, log: AccessLog, metrics_listener: socket.socket | None = None) -> ASGIApp:
+    """Everything that talks HTTP, around a running installation."""
+    settings, instruments = dawr.settings, dawr.instruments
+    log.count, log.count_problem = instruments.metrics.answered, instruments.metrics.failed
+    clients = Clients(networks(settings.trusted_proxies))
+    auth = Auth(
+        dawr.accounts,
+        clients,
+        on_loopback=settings.host in LOOPBACK,
+        session_seconds=settings.session_hours * SECONDS_PER_HOUR,
+    )
+    hits = Hits(ticks, secrets.token_bytes(32), count=dawr.instruments.metrics.limit_hit)
+    limits = Limits(dawr.limiter, clients, settings, hits)
+    parts = Parts(
+        dawr.engine,
+        dawr.status_cache,
+        dawr.ids,
+        dawr.accounts,
+        dawr.hub,
+        auth,
+        limits,
+        clients,
+        settings,
+        dawr.shared,
+        processes=lambda: dawr.processes,
+    )
+    guarded = [MetricsEndpoint(parts, instruments, token=settings.metrics_token)] if settings.metrics_token else []
+    app = App(ROUTES, parts, log, instruments, new_id=correlation_id, others=guarded)
+    if metrics_listener is None:
+        return app
+    open_to_all = MetricsEndpoint(parts, instruments, token=None)
+    beside = App((), parts, log, instruments, new_id=correlation_id, others=[open_to_all])
+    return ByPort(app, metrics_listener, beside)
+
+
+def web_server(
+    dawr: Dawr, listener: socket.socket, ready: Callable[[str], None], *, metrics_listener: socket.socket | None
+) -> Server:
+    log = dawr.instruments.log
+    return Server(
+        web_app(dawr, log, metrics_listener),
+        listener,
+        also=metrics_listener,
+        access_log=log,
+        new_id=correlation_id,
+        ready=ready,
+        stopping=dawr.hub.close,
+    )
+
+
+def instruments_of(settings: Settings, regions: Sequence[Region] | None = None, place: int = 0) -> Instruments:
+    """Of a process that serves: `place` is which of the workers it is, and `regions` where all of them count."""
+    streams = {route.path for route in ROUTES if route.limit == "stream"}
+    metrics = Metrics(regions, place, untimed=streams)
+    return Instruments(logs.access_log_of_server(settings), metrics, tracing.from_environment(environment(), time_ns))
+
+
+def listen_for_metrics(settings: Settings) -> socket.socket | None:
+    return listen(settings.metrics_host, settings.metrics_port) if settings.metrics_port else None

@@ -1,0 +1,1 @@
+"""Lanes, batches and answers; what many look at; and what the clock does."""

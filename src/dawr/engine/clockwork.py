@@ -1,0 +1,86 @@
+"""Ends what was left open when a day or a round ended, in small steps, and drops what has expired. Safe to run twice.
+
+One process of all does it by the clock, under the lease `CLOCKWORK`. Whoever begins a new round sweeps its
+queue at once, in whichever process; what that leaves behind is found here, because the line has changed.
+"""
+
+import asyncio
+from collections.abc import Iterable
+
+import structlog
+
+from dawr.domain.events import NOBODY, Origin
+from dawr.domain.queue import QueueId
+from dawr.domain.ticket import LineKey
+from dawr.domain.venue import VenueId
+from dawr.engine.engine import Busy, Engine
+from dawr.operations.admin import Reset
+from dawr.operations.clockwork import ExpireEnded
+from dawr.operations.snapshots import LookAtLines
+from dawr.ports import BULK_STEP, Clock, Store, StoreAway, StoreFault
+from dawr.reliability.lease import Fence, LeaseLost
+
+log = structlog.get_logger("dawr.sweeper")
+
+LOOKS_EVERY_SECONDS = 15.0
+CLOCK = Origin(actor="clock")
+CLOCKWORK = "clockwork"
+
+
+class Sweeper:
+    def __init__(self, engine: Engine, store: Store, clock: Clock) -> None:
+        self._engine = engine
+        self._store = store
+        self._clock = clock
+        self._swept: dict[VenueId, set[LineKey]] = {}
+
+    async def run(self, under: Fence) -> None:
+        """Look around for ever. A store that is away is looked at again later."""
+        while True:
+            try:
+                await self.look_around(under)
+            except (StoreFault, Busy) as fault:
+                log.warning("sweep.failed", reason=str(fault) or type(fault).__name__)
+            except LeaseLost:
+                raise
+            except Exception:
+                log.exception("sweep.failed")
+            await asyncio.sleep(LOOKS_EVERY_SECONDS)
+
+    async def look_around(self, under: Fence | None = None) -> None:
+        """Sweep every queue whose line has changed since it was last swept; drop answers and sessions that expired.
+
+        What is wrong with one venue is logged, and keeps no other one waiting. To drop needs no fence: what has
+        expired is nobody's any more, whoever drops it.
+        """
+        for venue_id in (await self._store.venue_ids()).values():
+            try:
+                await self._look_at(venue_id, under)
+            except (StoreAway, Busy, LeaseLost):
+                raise
+            except Exception:
+                log.exception("sweep.failed", venue=venue_id)
+        now = await self._store.put_right(self._clock())
+        while await self._store.purge_answers(now, most=BULK_STEP) == BULK_STEP:
+            pass
+        while await self._store.accounts.purge_sessions(now, most=BULK_STEP) == BULK_STEP:
+            pass
+
+    async def _look_at(self, venue_id: VenueId, under: Fence | None) -> None:
+        lines = await self._engine.read(venue_id, LookAtLines())
+        swept = self._swept.get(venue_id, set())
+        await sweep(self._engine, venue_id, [key.queue_id for key in lines if key not in swept], under=under)
+        self._swept[venue_id] = set(lines)
+
+
+async def reset(engine: Engine, venue_id: VenueId, queue: str, *, origin: Origin = NOBODY) -> LineKey:
+    """Begin a new round, and expire who waited in the old one."""
+    key = await engine.do(venue_id, Reset(queue), origin=origin)
+    await sweep(engine, venue_id, [key.queue_id])
+    return key
+
+
+async def sweep(engine: Engine, venue_id: VenueId, queues: Iterable[QueueId], *, under: Fence | None = None) -> None:
+    for queue_id in queues:
+        while expired := await engine.do(venue_id, ExpireEnded(queue_id), origin=CLOCK, under=under):
+            log.info("line.swept", venue=venue_id, queue=queue_id, expired=expired)

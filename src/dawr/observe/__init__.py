@@ -1,0 +1,1 @@
+"""What watches the running service and never gets in its way: logs, metrics, traces."""

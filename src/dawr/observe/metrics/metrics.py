@@ -1,0 +1,156 @@
+"""Counts what happens, for a few hundred nanoseconds each; whoever scrapes pays for the rest.
+
+A label is a route's template, a code, a venue, a queue: never anything that a caller made up.
+"""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+from dawr.domain.ticket import Ticket
+from dawr.domain.venue import VenueId
+from dawr.observe.metrics import families, text
+from dawr.observe.metrics.families import Family
+from dawr.observe.metrics.region import Key, Region
+from dawr.ports import Changes
+
+MOST_SERIES = 1000
+"""Of one family. Later ones share a series whose labels are all `other`."""
+LONGEST_LABEL = 100
+OTHER = "other"
+NS_PER_SECOND = 1_000_000_000
+MS_PER_SECOND = 1000
+
+
+class Metrics:
+    """`place` is which of the regions this process counts in."""
+
+    def __init__(
+        self, regions: Sequence[Region] | None = None, place: int = 0, *, untimed: Collection[str] = ()
+    ) -> None:
+        self._regions = regions or (Region(),)
+        self._region = self._regions[place]
+        self._words = self._region.words
+        self._slots = dict(self._region.slots())
+        self._series = Counter(key[0] for key in self._slots)
+        self._untimed = frozenset(untimed)
+        self._by_request: dict[tuple[str, str, int], tuple[int, int | None]] = {}
+        self.name_of: Callable[[VenueId], str] = str
+        """What a venue is called. The engine knows, once it has met it."""
+        self._forget_measures()
+        self._batch = self._slot(families.BATCH_COMMANDS)
+        self._commit = self._slot(families.COMMIT_SECONDS)
+        self._lag = self._slot(families.EVENT_LAG_SECONDS)
+
+    # What happens
+
+    def answered(self, method: str, route: str, status: int, took_ns: int) -> None:
+        """A request, with the line in the access log."""
+        slots = self._by_request.get((method, route, status))
+        if slots is None:
+            slots = self._by_request[method, route, status] = self._slots_of_request(method, route, status)
+        words, (count, histogram) = self._words, slots
+        words[count] += 1.0
+        if histogram is not None:
+            seconds = took_ns / NS_PER_SECOND
+            words[histogram] += seconds
+            words[histogram + 1 + bisect_left(families.REQUEST_BOUNDS, seconds)] += 1.0
+
+    def failed(self, code: str) -> None:
+        self._add(families.ERRORS, code)
+
+    def committed(self, changed: Iterable[Changes]) -> None:
+        """What a batch changed: who joined, and who was called."""
+        for changes in changed:
+            venue = self.name_of(changes.head.venue_id)
+            joins, calls, called = Counter[str](), Counter[str](), set()
+            for event in changes.events:
+                if event.kind == "ticket.issued":
+                    joins[event.queue_id or ""] += 1
+                elif event.kind == "ticket.called":
+                    calls[event.queue_id or ""] += 1
+                    called.add(event.ticket_id)
+            for family, counted in ((families.JOINS, joins), (families.CALLS, calls)):
+                for queue, count in counted.items():
+                    self._words[self._slot(family, venue, queue)] += count
+            if called:
+                self._waited(
+                    venue, (t for t in (*changes.changed_tickets, *changes.new_tickets) if t.ticket_id in called)
+                )
+
+    def ran(self, commands: int, seconds: float) -> None:
+        """A batch, whether or not it could be stored."""
+        self._observe(self._batch, families.BATCH_BOUNDS, commands)
+        self._observe(self._commit, families.COMMIT_BOUNDS, seconds)
+
+    def published(self, lag_ms: int) -> None:
+        """An event, to those who watch. Two hosts' clocks may differ: never less than nothing."""
+        self._observe(self._lag, families.LAG_BOUNDS, max(0, lag_ms) / MS_PER_SECOND)
+
+    def limit_hit(self, policy: str) -> None:
+        self._add(families.LIMIT_HITS, policy)
+
+    def cache_read(self, outcome: str) -> None:
+        self._add(families.CACHE_READS, outcome)
+
+    def idempotency(self, outcome: str) -> None:
+        self._add(families.IDEMPOTENCY, outcome)
+
+    # What is measured
+
+    def measure(self, measured: dict[Family, float]) -> None:
+        """How things stand in this process now; from then on it is one of those that serve."""
+        for family, value in measured.items():
+            self._words[self._slot(family)] = value
+        self._region.live()
+
+    def text(self, version: str) -> bytes:
+        """Everything, of all processes on this host."""
+        living = sum(region.is_alive for region in self._regions)
+        alone: dict[Family, text.Samples] = {
+            families.WORKERS: {(): [float(living)]},
+            families.BUILD_INFO: {(version,): [1.0]},
+        }
+        return text.text(self._regions, alone)
+
+    # Inside
+
+    def _add(self, family: Family, *labels: str) -> None:
+        self._words[self._slot(family, *labels)] += 1.0
+
+    def _waited(self, venue: str, tickets: Iterable[Ticket]) -> None:
+        """A ticket that was called; a call that was undone in the same batch has no wait."""
+        slot = self._slot(families.WAIT_SECONDS, venue)
+        for ticket in tickets:
+            if ticket.waited_ms is not None:
+                self._observe(slot, families.WAIT_BOUNDS, ticket.waited_ms / MS_PER_SECOND)
+
+    def _observe(self, slot: int, bounds: tuple[float, ...], value: float) -> None:
+        words = self._words
+        words[slot] += value
+        words[slot + 1 + bisect_left(bounds, value)] += 1.0
+
+    def _slot(self, family: Family, *labels: str) -> int:
+        slot = self._slots.get((family.name, *labels))
+        return self._new_slot(family, labels) if slot is None else slot
+
+    def _new_slot(self, family: Family, labels: tuple[str, ...]) -> int:
+        """Counted as `other` when there are too many, and so is what comes next: this is not remembered."""
+        key: Key = (family.name, *(label[:LONGEST_LABEL] for label in labels))
+        if self._series[family.name] >= MOST_SERIES:
+            key = (family.name, *(OTHER for _ in labels))
+        if key not in self._slots:
+            self._series[family.name] += 1
+            self._slots[key] = self._region.add(key, family.width)
+        return self._slots[key]
+
+    def _slots_of_request(self, method: str, route: str, status: int) -> tuple[int, int | None]:
+        count = self._slot(families.REQUESTS, route, method, str(status))
+        return count, None if route in self._untimed else self._slot(families.REQUEST_SECONDS, route)
+
+    def _forget_measures(self) -> None:
+        """What somebody measured who was in this place before."""
+        self._region.die()
+        for family in families.FAMILIES:
+            if family.kind == "gauge" and (slot := self._slots.get((family.name,))) is not None:
+                self._words[slot] = 0.0

@@ -1,0 +1,68 @@
+"""One line for everything that was committed: what happened where, to which number, and on whose request.
+
+Who asked is told by kind only. No name, phone number, visitor or secret is in it: whoever
+needs to know finds the event by its venue and version.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Literal
+
+import msgspec
+
+from dawr.domain.events import Event
+from dawr.domain.ticket import Ticket, TicketId
+from dawr.domain.venue import VenueId
+from dawr.observe.log_buffer import LogBuffer
+from dawr.ports import Changes
+
+JOINED, CALLED, STATUS_CHANGED, VENUE_CHANGED = "queue.joined", "queue.called", "queue.status_changed", "venue.changed"
+EVENT_OF = {"ticket.issued": JOINED, "ticket.called": CALLED}
+OF_A_QUEUE = ("ticket.", "queue.")
+
+
+class Happened(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    event: str
+    at: str
+    level: Literal["info"] | None
+    kind: str
+    """What the event is called in the venue's history."""
+    venue: str
+    version: int
+    queue: str | None = None
+    number: int | None = None
+    label: str | None = None
+    actor: str | None = None
+    correlation_id: str | None = None
+
+
+class OperationLog:
+    """`name_of` says what a venue is called."""
+
+    def __init__(self, lines: LogBuffer, name_of: Callable[[VenueId], str]) -> None:
+        self._lines = lines
+        self._name_of = name_of
+
+    def committed(self, changed: Iterable[Changes]) -> None:
+        at = self._lines.moment()
+        for changes in changed:
+            venue = self._name_of(changes.head.venue_id)
+            tickets = {ticket.ticket_id: ticket for ticket in (*changes.new_tickets, *changes.changed_tickets)}
+            for event in changes.events:
+                self._lines.add(_line(event, at, venue, tickets))
+
+
+def _line(event: Event, at: str, venue: str, tickets: dict[TicketId, Ticket]) -> Happened:
+    ticket = None if event.ticket_id is None else tickets.get(event.ticket_id)
+    return Happened(
+        EVENT_OF.get(event.kind) or (STATUS_CHANGED if event.kind.startswith(OF_A_QUEUE) else VENUE_CHANGED),
+        at,
+        "info",
+        event.kind,
+        venue,
+        event.version,
+        event.queue_id,
+        None if ticket is None else ticket.number,
+        None if ticket is None else ticket.label,
+        None if event.actor is None else event.actor.partition(":")[0],
+        event.correlation_id,
+    )

@@ -1,0 +1,1 @@
+"""HTTP itself: connections, requests as they come in, answers as they go out."""

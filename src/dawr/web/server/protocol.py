@@ -1,0 +1,294 @@
+"""One HTTP connection: what is not HTTP, too large, or does not come to its end is refused like everything else.
+
+A refusal that is made here never reaches the app, so it is counted in the access log here;
+a request that the app has begun to read is refused through the app. Each request has one
+answer and one line.
+"""
+
+import asyncio
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any, Literal, NoReturn, cast
+
+from uvicorn._types import ASGI3Application
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.server import ServerState
+
+from dawr.observe.access_log import NO_ROUTE, OTHER_METHOD, AccessLog
+from dawr.reliability import correlation
+from dawr.web.problems import BadRequest, problem_of
+from dawr.web.security import SECURITY_HEADERS
+
+IDLE_SECONDS = 6
+"""How long a connection is kept for the next request. At least five, counted in whole seconds."""
+LARGEST_HEAD = 64 * 1024
+MOST_BEHIND = 8
+"""How many requests may wait behind the one that is answered while its connection is still listened to."""
+LARGEST_REQUEST = 4 * 1024 * 1024
+"""The app refuses a body long before this; here is the end of waiting for the rest of it."""
+
+
+def malformed() -> BadRequest:
+    return BadRequest(400, "malformed-request", "This is not a request as HTTP has it.")
+
+
+def head_too_large() -> BadRequest:
+    return BadRequest(431, "headers-too-large", f"The headers are larger than {LARGEST_HEAD // 1024} KiB.")
+
+
+def body_too_large() -> BadRequest:
+    return BadRequest(413, "body-too-large", "The body is far too large.")
+
+
+def late() -> BadRequest:
+    return BadRequest(408, "request-timeout", "The request did not arrive in time.")
+
+
+class Shared(ServerState):
+    """What the connections of one server share: its clock of whole seconds, and where refusals are told."""
+
+    def __init__(self, access_log: AccessLog, new_id: Callable[[], str], patience_seconds: int) -> None:
+        super().__init__()
+        self.access_log = access_log
+        self.new_id = new_id
+        self.patience_seconds = patience_seconds
+        self.second = 0
+
+    def one_second_passed(self) -> None:
+        """One look at each connection a second, instead of a timer for each request."""
+        self.second += 1
+        for connection in list(self.connections):
+            if isinstance(connection, HttpProtocol):
+                connection.give_up_if_late()
+
+    def abort_all(self) -> None:
+        for connection in list(self.connections):
+            connection.transport.abort()
+
+
+class Refusing(asyncio.Event):
+    """In place of the event that an app waits for when it reads a body: nothing more comes, but a refusal."""
+
+    def __init__(self, refusal: BadRequest) -> None:
+        super().__init__()
+        self._refusal = refusal
+
+    async def wait(self) -> Literal[True]:
+        raise self._refusal
+
+    def clear(self) -> None:
+        """What the app does next when it was waiting already."""
+        raise self._refusal
+
+
+async def respond(cycle: RequestResponseCycle, head: bytes, body: bytes) -> None:
+    """A whole answer in one write, where ASGI's two messages would be two: status line and headers, then the body."""
+    if cycle.flow.write_paused and not cycle.disconnected:
+        await cycle.flow.drain()
+    if cycle.disconnected:
+        return
+    cycle.response_started = cycle.response_complete = True
+    cycle.waiting_for_100_continue = False
+    date = b"".join([b"%b: %b\r\n" % header for header in cycle.default_headers])
+    end = b"\r\n" if cycle.keep_alive else b"connection: close\r\n\r\n"
+    cycle.transport.write(b"".join((head, date, end, b"" if cycle.scope["method"] == "HEAD" else body)))
+    cycle.message_event.set()
+    # The scope holds the cycle and the cycle the scope: without this, both wait for the garbage collector.
+    cycle.scope.pop("extensions", None)
+    if not cycle.keep_alive:
+        cycle.transport.close()
+    cycle.on_response()
+
+
+class HttpProtocol(HttpToolsProtocol):
+    """What is called for every request calls its parent by name: `super()` would cost three times as much."""
+
+    _bytes_of_request = 0
+    _in_head = True
+    _has_cycle = False
+    _refused = False
+    _is_last = False
+    """Nothing is heard after the request that came."""
+    _bytes_of_trailers = 0
+    _answering: RequestResponseCycle | None = None
+    """Whose task runs. Those that were sent behind it wait in the pipeline."""
+    _since: int | None = None
+    """The second since which a whole request is waited for; None while there is one."""
+    _idle_since: int | None = None
+    """The second since which nothing is asked."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
+        super().connection_made(transport)
+        self._shared = cast("Shared", self.server_state)
+        self._since = self._shared.second
+
+    def data_received(self, data: bytes) -> None:
+        if self._refused or self._is_last:
+            return
+        if self._since is None:
+            self._since, self._idle_since = self._shared.second, None
+        self._bytes_of_request += len(data)
+        HttpToolsProtocol.data_received(self, data)
+        if self._bytes_of_request > LARGEST_HEAD:
+            self._refuse_what_is_too_large()
+        if self.pipeline:
+            self._listen_for_the_end()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The parent tells the newest request only. Nobody is left to hear what waits behind the one that runs."""
+        self.pipeline.clear()
+        running = self._answering
+        if running is not None and running is not self.cycle:
+            running.disconnected = not running.response_complete
+            running.message_event.set()
+        super().connection_lost(exc)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """The parent's own lines, for it is called for every header; but a trailer comes too late to be one."""
+        if not self._in_head:
+            self._ignore_trailer(name, value)
+            return
+        name = name.lower()
+        if name == b"expect" and value.lower() == b"100-continue":
+            self.expect_100_continue = True
+        self.headers.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        if self._bytes_of_request > LARGEST_HEAD and self._size_of_head() > LARGEST_HEAD:
+            self._refuse_and_stop_parsing(head_too_large())
+        hosts = [name for name, _ in self.headers].count(b"host")
+        if hosts != 1 and (hosts > 1 or self.parser.get_http_version() != "1.0"):
+            self._refuse_and_stop_parsing(malformed())
+        if self.parser.should_upgrade():
+            self._decline_upgrade()
+        HttpToolsProtocol.on_headers_complete(self)
+        if self._is_last:
+            self.cycle.keep_alive = False
+        self._has_cycle, self._in_head = True, False
+        # Its task begins later, and finds what it can do with this connection.
+        extensions: dict[str, Any] = {"dawr.abort": self.transport.abort, "dawr.cycle": self.cycle}
+        self.scope["extensions"] = extensions
+
+    def on_message_complete(self) -> None:
+        self._bytes_of_request, self._in_head, self._since = 0, True, None
+        self._bytes_of_trailers = 0
+        HttpToolsProtocol.on_message_complete(self)
+
+    def on_response_complete(self) -> None:
+        """The parent would set a timer for each answer; an idle connection is noticed by the look once a second."""
+        self._shared.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+        else:
+            self._idle_since = self._shared.second
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        self._answering = cycle
+        HttpToolsProtocol._start_asgi_task(self, cycle, app)  # noqa: SLF001 - the parent's
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - the server's own words stay in its log
+        self._refuse(malformed())
+
+    def give_up_if_late(self) -> None:
+        """Called once a second."""
+        if self._since is None:
+            if self.transport.is_closing():
+                self._since = self._shared.second
+            elif self._idle_since is not None and self._shared.second - self._idle_since >= IDLE_SECONDS:
+                self.transport.close()
+        elif self._shared.second - self._since >= self._shared.patience_seconds:
+            self._give_up()
+
+    def _give_up(self) -> None:
+        if self.transport.is_closing():
+            self.transport.abort()
+        elif self._is_being_answered():
+            self._since = self._shared.second
+        elif self._bytes_of_request == 0 or self._refused:
+            self.transport.close()
+            self._since = self._shared.second
+        else:
+            self._refuse(late())
+
+    def _listen_for_the_end(self) -> None:
+        """The parent stops reading when a request waits behind another, and would not notice that the client went."""
+        few = len(self.pipeline) <= MOST_BEHIND and self._bytes_of_request <= LARGEST_HEAD
+        if few and not self.transport.is_closing():
+            self.flow.resume_reading()
+
+    def _size_of_head(self) -> int:
+        return len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+
+    def _ignore_trailer(self, name: bytes, value: bytes) -> None:
+        self._bytes_of_trailers += len(name) + len(value)
+        if self._bytes_of_trailers > LARGEST_HEAD:
+            self._refuse_and_stop_parsing(head_too_large())
+
+    def _decline_upgrade(self) -> None:
+        """The parser takes what follows for another protocol, also a body: it would be read as the next request."""
+        if self.parser.get_method() == b"CONNECT" or any(_is_of_a_body(*header) for header in self.headers):
+            self._refuse_and_stop_parsing(malformed())
+        self._is_last = True
+
+    def _refuse_and_stop_parsing(self, refusal: BadRequest) -> NoReturn:
+        self._refuse(refusal)
+        raise refusal  # through the parser, which stops at it
+
+    def _refuse_what_is_too_large(self) -> None:
+        if self._in_head:
+            self._refuse(head_too_large())
+        elif self._bytes_of_request > LARGEST_REQUEST:
+            self._refuse(body_too_large())
+
+    def _refuse(self, refusal: BadRequest) -> None:
+        """By the one who can: here, the app that waits for the body, or nobody while another answer is under way."""
+        if self._refused or self.transport.is_closing():
+            return
+        self._refused, self._since = True, self._shared.second
+        if self._is_being_answered():
+            self.cycle.keep_alive = False
+            self._record(refusal, self._shared.new_id())
+        elif self._in_head:
+            self._answer(refusal)
+        elif self.cycle.response_complete:
+            self.transport.close()
+        else:
+            self.cycle.keep_alive = False
+            waited_for, self.cycle.message_event = self.cycle.message_event, Refusing(refusal)
+            waited_for.set()
+
+    def _is_being_answered(self) -> bool:
+        if not self._has_cycle or self.cycle.response_complete:
+            return False
+        return self.cycle.response_started or not self.cycle.more_body
+
+    def _answer(self, refusal: BadRequest) -> None:
+        """Say it, and that it was all. What still comes is taken: thrown back, it would hide what was said."""
+        correlation_id = correlation.accepted(self.headers or ()) or self._shared.new_id()
+        body = problem_of(refusal).body(correlation_id)
+        headers = [
+            *self._shared.default_headers,
+            (b"content-type", b"application/problem+json"),
+            (b"content-length", b"%d" % len(body)),
+            (b"cache-control", b"no-store"),
+            (b"connection", b"close"),
+            (correlation.CORRELATION_ID, correlation_id.encode("ascii")),
+            *SECURITY_HEADERS,
+        ]
+        first = b"HTTP/1.1 %d %s" % (refusal.status, HTTPStatus(refusal.status).phrase.encode())
+        self.transport.write(b"\r\n".join([first, *(b"%s: %s" % header for header in headers), b"", body]))
+        self.transport.write_eof()
+        self._record(refusal, correlation_id)
+
+    def _record(self, refusal: BadRequest, correlation_id: str) -> None:
+        log = self._shared.access_log
+        log.count_problem(refusal.code)
+        log.record(OTHER_METHOD, NO_ROUTE, refusal.status, log.begin(), correlation_id)
+
+
+def _is_of_a_body(name: bytes, value: bytes) -> bool:
+    """Whether this header announces one. The parser has seen to it that a length is a number."""
+    return name == b"transfer-encoding" or (name == b"content-length" and value.strip(b" \t0") != b"")

@@ -1,0 +1,124 @@
+"""The HTTP server: says when it is ready, and stops on SIGTERM within three seconds with exit code 0."""
+
+import asyncio
+import resource
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from dawr.observe.access_log import AccessLog
+from dawr.web.server.protocol import HttpProtocol, Shared
+
+GRACE_SECONDS = 2
+LAST_WORDS_SECONDS = 0.3
+PATIENCE_SECONDS = 15
+BACKLOG = 2048
+TICKS_PER_SECOND = 10
+
+
+class AddressTaken(Exception):
+    """The address cannot be listened on; the sentence says why."""
+
+
+class Server(uvicorn.Server):
+    """`ready` is told the URL; `stopping` is called first of all when a signal says stop, to end what has no end.
+
+    `also` is another listener of the same app.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        listener: socket.socket,
+        *,
+        access_log: AccessLog,
+        new_id: Callable[[], str],
+        ready: Callable[[str], None],
+        stopping: Callable[[], None],
+        patience_seconds: int = PATIENCE_SECONDS,
+        also: socket.socket | None = None,
+    ) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                loop="uvloop",
+                http=HttpProtocol,
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                # What a client does wrong is an access line; as a warning it would be a second one.
+                log_level="error",
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                timeout_graceful_shutdown=GRACE_SECONDS,
+                backlog=BACKLOG,
+            )
+        )
+        self._listener = listener
+        self._listeners = [listener] if also is None else [listener, also]
+        self._ready = ready
+        self._stopping = stopping
+        self._shared = Shared(access_log, new_id, patience_seconds)
+        self.server_state = self._shared
+
+    async def run_until_stopped(self) -> None:
+        await self.serve(sockets=self._listeners)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready(url_of(self._listener))
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._stopping()
+        super().handle_exit(sig, frame)
+
+    async def on_tick(self, counter: int) -> bool:
+        if counter % TICKS_PER_SECOND == 0:
+            self._shared.one_second_passed()
+        return await super().on_tick(counter)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Whoever is still there after the grace has a moment to be told so, and is cut off then."""
+        await super().shutdown(sockets)
+        if self.server_state.tasks:
+            await asyncio.wait(self.server_state.tasks, timeout=LAST_WORDS_SECONDS)
+        self._shared.abort_all()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """A signal asks to stop; it is not raised again afterwards, so that stopping in order is exit code 0."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self.handle_exit, number, None)
+        try:
+            yield
+        finally:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.remove_signal_handler(number)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that is listened on. Each connection is an open file: the system may let us have more of them."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise AddressTaken(f"Cannot listen on {host}:{port}: {error.strerror or error}.") from error
+    return listener
+
+
+def url_of(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

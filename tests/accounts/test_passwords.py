@@ -1,0 +1,107 @@
+"""Passwords: slow to try, quick to refuse when too many come, and never in the event loop's way."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+
+import argon2
+import pytest
+
+from dawr.accounts.passwords import MOST_WAITING, NOBODYS, THREADS, Passwords
+from dawr.engine.engine import Busy
+
+
+@pytest.fixture
+def passwords() -> Iterator[Passwords]:
+    passwords = Passwords()
+    yield passwords
+    passwords.close()
+
+
+async def test_a_password_fits_its_own_hash_and_no_other_does(passwords: Passwords) -> None:
+    kept = await passwords.hash("correct horse")
+
+    assert await passwords.verify("correct horse", kept)
+    assert not await passwords.verify("Correct horse", kept)
+    assert "correct" not in kept
+
+
+async def test_a_hash_is_argon2id_as_strong_as_it_must_be(passwords: Passwords) -> None:
+    kept = await passwords.hash("correct horse")
+
+    parameters = argon2.extract_parameters(kept)
+    assert parameters.type is argon2.Type.ID
+    assert (parameters.time_cost, parameters.memory_cost, parameters.parallelism) == (2, 19456, 1)
+
+
+async def test_one_password_has_another_hash_each_time(passwords: Passwords) -> None:
+    assert await passwords.hash("correct horse") != await passwords.hash("correct horse")
+
+
+async def test_a_letter_with_a_mark_is_the_same_however_a_keyboard_writes_it(passwords: Passwords) -> None:
+    assert await passwords.verify("cafe\u0301 au lait", await passwords.hash("caf\u00e9 au lait"))
+
+
+async def test_any_text_can_be_tried(passwords: Passwords) -> None:
+    kept = await passwords.hash("correct horse")
+
+    assert not await passwords.verify("\ud800\udc80\x00", kept)
+    assert not await passwords.verify("", kept)
+
+
+@pytest.mark.parametrize("damaged", ["", "plain text", "$argon2id$v=19$m=19456,t=2,p=1$short"])
+async def test_a_hash_that_is_damaged_fits_nothing(passwords: Passwords, damaged: str) -> None:
+    assert not await passwords.verify("correct horse", damaged)
+
+
+async def test_nobodys_account_fits_nothing_and_takes_as_long(passwords: Passwords) -> None:
+    kept = await passwords.hash("correct horse")
+
+    known = min([await seconds(passwords, kept) for _ in range(5)])
+    unknown = min([await seconds(passwords, None) for _ in range(5)])
+
+    assert not await passwords.verify("correct horse", None)
+    assert argon2.extract_parameters(NOBODYS) == argon2.extract_parameters(kept)
+    assert 0.5 < unknown / known < 2
+
+
+async def seconds(passwords: Passwords, kept: str | None) -> float:
+    began = time.perf_counter()
+    await passwords.verify("a wrong one", kept)
+    return time.perf_counter() - began
+
+
+async def test_the_event_loop_goes_on_while_passwords_are_tried(passwords: Passwords) -> None:
+    trying = asyncio.gather(*(passwords.verify("a wrong one", NOBODYS) for _ in range(6)))
+
+    turns = 0
+    while not trying.done():
+        await asyncio.sleep(0)
+        turns += 1
+
+    assert turns > 100
+
+
+async def test_when_too_many_wait_the_next_is_told_to_come_back(passwords: Passwords) -> None:
+    most = THREADS + MOST_WAITING
+
+    outcomes = await asyncio.gather(
+        *(passwords.verify("a wrong one", NOBODYS) for _ in range(most + 5)), return_exceptions=True
+    )
+
+    assert [type(outcome) for outcome in outcomes] == [bool] * most + [Busy] * 5
+    assert not await passwords.verify("a wrong one", NOBODYS)
+
+
+async def test_whoever_goes_away_leaves_their_place_to_others(passwords: Passwords) -> None:
+    for _ in range(3):
+        trying = [
+            asyncio.ensure_future(passwords.verify("a wrong one", NOBODYS)) for _ in range(THREADS + MOST_WAITING)
+        ]
+        await asyncio.sleep(0)
+        for one in trying:
+            one.cancel()
+        await asyncio.wait(trying)
+
+    async with asyncio.timeout(5):
+        assert not await passwords.verify("a wrong one", NOBODYS)
