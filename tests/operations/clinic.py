@@ -11,6 +11,7 @@ from dawr.domain.queue import QueueId
 from dawr.domain.ticket import LineKey, Ticket, TicketId
 from dawr.domain.venue import Head
 from dawr.operations.operation import Operation
+from dawr.operations.rows import ANSWERS
 from dawr.operations.transaction import NotLoaded, Transaction
 from dawr.ports import Rows, Wants
 from tests.builders import MONDAY_AT_TEN, a_claim
@@ -106,7 +107,7 @@ def everything(stored: tuple[Ticket, ...] = STORED) -> Wants:
         lines={line.key for line in lines_of(stored)},
         waiting={LAB, XRAY},
         ended={CURRENT},
-        answers={a_claim().key},
+        rows={ANSWERS: {a_claim().key}},
     )
 
 
@@ -128,6 +129,10 @@ def state_of(tx: Transaction) -> dict[str, object]:
     for name, value in vars(tx).items():
         if name == "_waiting":
             state[name] = {key: (list(line._tickets), line._up_to) for key, line in value.items()}
+        elif name == "_tables":
+            state[name] = {
+                kind: (dict(table.rows), table.changed(), table.is_whole) for kind, table in value.items() if table.rows
+            }
         elif name != "_undo":
             state[name] = value.copy() if isinstance(value, dict | list) else value
     return state

@@ -14,6 +14,7 @@ from dawr.domain.ticket import LineKey, Ticket, TicketId
 from dawr.operations.admin import ChangeQueue, Reset, SetUp
 from dawr.operations.clockwork import Expire, ExpireEnded
 from dawr.operations.operation import Operation
+from dawr.operations.rows import ANSWERS, VISITS
 from dawr.operations.staff import Call, CallNext, Finish, Hold, Miss, Recall, Resume, Start
 from dawr.operations.transaction import NotLoaded, Transaction
 from dawr.operations.visitor import Leave, Rejoin
@@ -78,7 +79,7 @@ class Regretted(Operation[None], frozen=True):
     def decide(self, tx: Transaction, now: int) -> None:
         self.operation.decide(tx, now)
         tx.happened("queue.regretted", LAB, why="it was too late")
-        tx.keep_answer(Reply(200, b"never said").kept(a_claim(), now))
+        tx.put(ANSWERS, Reply(200, b"never said").kept(a_claim(), now))
         raise QueueFull("lab", 0, 0)
 
 
@@ -93,11 +94,11 @@ def test_an_operation_that_is_refused_late_leaves_nothing_behind(operation: Oper
 
     with pytest.raises(QueueFull):
         Regretted(operation).decide(tx, NOW)
-    assert tx.changed
+    assert not tx.changes().is_empty
     tx.take_back()
 
     assert state_of(tx) == before
-    assert not tx.changed
+    assert tx.changes().is_empty
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=name_of)
@@ -153,7 +154,7 @@ def outcome_of(tx: Transaction, operation: Operation[Any], *, depth: int) -> Any
         (lambda tx: tx.line_at(CURRENT), Wants(lines={CURRENT})),
         (lambda tx: tx.first_waiting(LAB), Wants(current_lines={LAB})),
         (lambda tx: tx.ended_before(CURRENT), Wants(ended={CURRENT})),
-        (lambda tx: tx.answer(a_claim().key), Wants(answers={a_claim().key})),
+        (lambda tx: tx.answer(a_claim().key), Wants(rows={ANSWERS: {a_claim().key}})),
     ],
 )
 def test_a_row_that_is_not_here_is_asked_for(ask: Callable[[Transaction], object], wants: Wants) -> None:
@@ -184,7 +185,9 @@ def test_how_many_were_ahead_of_a_stored_ticket_is_asked_for() -> None:
 
 
 def test_who_was_asked_for_and_not_found_does_not_exist() -> None:
-    missing = Wants(tickets={of(99)}, open_keys={"lab:nobody"}, answers={a_claim().key}, lines={LineKey(LAB, TODAY, 9)})
+    missing = Wants(
+        tickets={of(99)}, open_keys={"lab:nobody"}, rows={ANSWERS: {a_claim().key}}, lines={LineKey(LAB, TODAY, 9)}
+    )
     tx = a_transaction(missing)
 
     with pytest.raises(UnknownTicket):
@@ -209,7 +212,7 @@ def test_an_answer_that_has_expired_was_never_given() -> None:
     answer = msgspec.structs.replace(Reply(200, b"old").kept(a_claim(), NOW), expires_at=NOW)
     tx = a_transaction()
 
-    tx.absorb(Wants(answers={key}), Rows(answers=[answer]), depth=3)
+    tx.absorb(Wants(rows={ANSWERS: {key}}), Rows(rows={ANSWERS: [answer]}), depth=3)
 
     assert tx.answer(key) is None
 
@@ -227,10 +230,10 @@ def test_rows_that_arrive_late_do_not_undo_what_was_changed_meanwhile() -> None:
     for operation in (Leave(of(5)), issue("lab", "new"), CallNext(queue="lab"), Rejoin(of(3), "first")):
         decided(tx, operation)
     tx.begin(NOBODY)
-    tx.keep_answer(Reply(201, b"new").kept(a_claim(), NOW))
+    tx.put(ANSWERS, Reply(201, b"new").kept(a_claim(), NOW))
     before = state_of(tx)
     late = found(everything(), depth=50)
-    late.answers = [Reply(200, b"old").kept(a_claim(), NOW - 1)]
+    late.rows[ANSWERS] = [Reply(200, b"old").kept(a_claim(), NOW - 1)]
 
     tx.absorb(everything(), late, depth=50)
 
@@ -274,7 +277,7 @@ def test_changes_tell_new_tickets_from_changed_ones() -> None:
     changes = tx.changes()
     assert [(ticket.ticket_id, ticket.state) for ticket in changes.new_tickets] == [(newcomer.ticket_id, "held")]
     assert [(ticket.ticket_id, ticket.state) for ticket in changes.changed_tickets] == [(of(5), "left")]
-    assert [visit.visit_id for visit in changes.visits] == [newcomer.visit_id]
+    assert [visit.visit_id for visit in changes.of(VISITS)] == [newcomer.visit_id]
     assert [line.key for line in changes.lines] == [CURRENT]
     assert [event.kind for event in changes.events] == ["ticket.issued", "ticket.held", "ticket.left"]
     assert [event.version for event in changes.events] == [101, 102, 103]
@@ -302,7 +305,7 @@ def test_a_transaction_that_only_looked_has_nothing_to_save() -> None:
     tx.ahead_of(tx.ticket(of(6)))
 
     changes = tx.changes()
-    assert not tx.changed
+    assert tx.changes().is_empty
     assert changes.head == HEAD
     assert (changes.new_tickets, changes.changed_tickets, changes.lines, changes.events) == ([], [], [], [])
 
@@ -344,10 +347,10 @@ def test_a_kept_answer_is_given_again_in_the_same_batch() -> None:
     tx = a_transaction(everything())
     answer: Answer = Reply(200, b"first").kept(a_claim(), NOW)
 
-    tx.keep_answer(answer)
+    tx.put(ANSWERS, answer)
 
     assert tx.answer(AnswerKey(answer.scope, answer.principal, answer.key)) == answer
-    assert tx.changes().answers == [answer]
+    assert tx.changes().of(ANSWERS) == [answer]
 
 
 VERBS: list[Callable[[TicketId], Operation[Any]]] = [

@@ -29,7 +29,7 @@ class Unannounced(Operation[R], frozen=True):
 
     inner: Operation[R]
 
-    def decide(self, tx: Transaction, now: int) -> R:
+    def decide(self, tx: Transaction, now: int) -> R | Refused:
         return self.inner.decide(tx, now)
 
 

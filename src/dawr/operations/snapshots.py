@@ -13,6 +13,7 @@ from dawr.domain.ticket import LineKey, Ticket, TicketId, checked_visitor, open_
 from dawr.domain.venue import QueueCode, Venue
 from dawr.domain.visit import Link
 from dawr.operations.operation import View
+from dawr.operations.rows import ANSWERS, VISITS
 from dawr.operations.ticket import Place, place_of, ticket_behind
 from dawr.operations.transaction import Transaction
 from dawr.ports import LinePage, Wants
@@ -77,7 +78,7 @@ class LookAtVisit(View[Place], frozen=True):
     link: Link
 
     def wants(self, venue: Venue, wants: Wants) -> None:
-        wants.visits.add(self.link.visit_id)
+        wants.add(VISITS, self.link.visit_id)
 
     def look(self, tx: Transaction, now: int) -> Place:
         return _place(tx, ticket_behind(tx, self.link))
@@ -124,7 +125,7 @@ class LookAtAnswer(View[Reply | None], frozen=True):
     claim: Claim
 
     def wants(self, venue: Venue, wants: Wants) -> None:
-        wants.answers.add(self.claim.key)
+        wants.add(ANSWERS, self.claim.key)
 
     def look(self, tx: Transaction, now: int) -> Reply | None:
         first = tx.answer(self.claim.key)

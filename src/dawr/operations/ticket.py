@@ -11,6 +11,7 @@ from dawr.domain.ticket import Ticket, TicketId, Verb
 from dawr.domain.venue import Venue
 from dawr.domain.visit import Link
 from dawr.operations.operation import Operation
+from dawr.operations.rows import VISITS
 from dawr.operations.transaction import Transaction
 from dawr.ports import Wants
 
@@ -54,7 +55,7 @@ def change(tx: Transaction, ticket_id: TicketId, verb: Verb, now: int, **facts: 
 
 def ticket_behind(tx: Transaction, link: Link) -> Ticket:
     """The ticket that a visit has come to. A wrong secret is as if there were no visit."""
-    visit = tx.visit(link.visit_id)
+    visit = tx.get(VISITS, link.visit_id)
     if not link.opens(visit) or visit.ticket_id is None:
         raise UnknownVisit
     return tx.ticket(visit.ticket_id)

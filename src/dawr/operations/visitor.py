@@ -18,6 +18,7 @@ from dawr.domain.ticket import (
 from dawr.domain.venue import QueueCode, Venue
 from dawr.domain.visit import Link, Visit
 from dawr.operations.operation import Operation
+from dawr.operations.rows import VISITS
 from dawr.operations.ticket import OneVerb, Place, change, place_of, ticket_behind
 from dawr.operations.transaction import Transaction
 from dawr.ports import IssuedTo, Wants
@@ -72,7 +73,7 @@ class Issue(Operation[Place], frozen=True):
     def _issue(self, tx: Transaction, queue: Queue, visitor: str, now: int) -> Place:
         line = tx.line(queue.id).with_next_number(queue)
         visit = Visit(tx.venue.id, self.visit_id, self.secret_hash, visitor, "open", now, ticket_id=self.ticket_id)
-        tx.add_visit(visit)
+        tx.put(VISITS, visit)
         ticket = Ticket(
             venue_id=tx.venue.id,
             ticket_id=self.ticket_id,
@@ -150,7 +151,7 @@ class LeaveByLink(Operation[Place], frozen=True):
     link: Link
 
     def wants(self, venue: Venue, wants: Wants) -> None:
-        wants.visits.add(self.link.visit_id)
+        wants.add(VISITS, self.link.visit_id)
 
     def decide(self, tx: Transaction, now: int) -> Place:
         ticket = change(tx, ticket_behind(tx, self.link).ticket_id, "leave", now)
@@ -163,7 +164,7 @@ class RejoinByLink(Operation[Place], frozen=True):
     link: Link
 
     def wants(self, venue: Venue, wants: Wants) -> None:
-        wants.visits.add(self.link.visit_id)
+        wants.add(VISITS, self.link.visit_id)
 
     def decide(self, tx: Transaction, now: int) -> Place:
         return Rejoin(ticket_behind(tx, self.link).ticket_id).decide(tx, now)

@@ -48,8 +48,8 @@ SERVER_SETTINGS = {
 
 WAITED_FOR = (
     *("lock_heads", "read_heads", "tickets_by_id", "tickets_by_open_key", "lines_by_key", "lines_current"),
-    *("tickets_waiting", "waiting_places", "latest_issues", "answers_by_key", "visits_by_id", "events_after"),
-    *("change_tickets", "add_visits", "add_tickets", "save_lines", "add_events", "keep_answers", "save_heads"),
+    *("tickets_waiting", "waiting_places", "latest_issues", "answers_by_key", "visits_by_key", "events_after"),
+    *("change_tickets", "save_visits", "add_tickets", "save_lines", "add_events", "save_answers", "save_heads"),
 )
 """What visitors and desks do all day. Each takes arrays."""
 PARAMETER = re.compile(r"\$\d+")
