@@ -30,7 +30,7 @@ async def installed(
     ids, passwords = ids or SystemIds(), Passwords()
     hub = Hub(store, clock, Random(1), stream_seconds=settings.stream_seconds)
     status_cache = StatusCache.kept(None, clock, ids.token)
-    engine = Engine(store, clock, committed=hub.committed, outdate=status_cache.outdate)
+    engine = Engine(store, clock, listeners=[hub], caches=[status_cache])
     accounts = Accounts(
         store,
         engine,
@@ -41,7 +41,16 @@ async def installed(
         session_ms=settings.session_hours * MS_PER_HOUR,
     )
     try:
-        yield Dawr(settings, store, engine, ids, passwords, accounts, hub, status_cache)
+        yield Dawr(
+            settings=settings,
+            store=store,
+            engine=engine,
+            ids=ids,
+            passwords=passwords,
+            accounts=accounts,
+            hub=hub,
+            status_cache=status_cache,
+        )
     finally:
         hub.close()
         await engine.stop()

@@ -5,7 +5,7 @@ does not come back is known not to exist.
 """
 
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -19,6 +19,7 @@ from dawr.domain.ticket import LineKey, Ticket, TicketId
 from dawr.domain.token import Token, TokenId
 from dawr.domain.venue import Head, Venue, VenueId
 from dawr.domain.waiting import Place
+from dawr.reliability.correlation import Trace
 from dawr.reliability.lease import Leases
 
 T = TypeVar("T")
@@ -124,6 +125,19 @@ class Changes(msgspec.Struct):
 
     def of(self, kind: Kind[Any, R]) -> list[R]:
         return self.rows.get(kind, [])
+
+
+class Batch(msgspec.Struct, frozen=True):
+    """Commands that shared one transaction, and how that went."""
+
+    size: int
+    seconds: float
+    """From its lock to the end of its commit."""
+    changed: list[Changes]
+    traces: list[Trace]
+    """Where those who asked stand in theirs."""
+    fault: Exception | None = None
+    """Why nothing was stored."""
 
 
 class Session(Protocol):
@@ -269,6 +283,18 @@ class Ids(Protocol):
 
     def epoch(self) -> int:
         """A number that no earlier stream of events had."""
+
+
+class Busy(Exception):
+    """More requests wait than can be answered soon. Try again in a second."""
+
+    code: ClassVar[str] = "busy"
+
+
+class Stopping(Busy):
+    """The server is stopping. Try again in a moment."""
+
+    code = "stopping"
 
 
 class StoreFault(Exception):

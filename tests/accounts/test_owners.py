@@ -16,9 +16,9 @@ from dawr.domain.errors import (
     UsernameTaken,
 )
 from dawr.domain.venue import Venue
-from dawr.engine.engine import Busy, Engine
+from dawr.engine.engine import Engine
 from dawr.operations.people import LookAtStaff
-from dawr.ports import Store
+from dawr.ports import Busy, Store
 from tests.accounts.doing import BY_AMNA, BY_TOOL, HOUR, PASSWORD, add, make_token, rendered, signed_in
 from tests.builders import DrivenClock, a_claim, a_queue, a_venue
 from tests.stores.doing import create_venue, events_of

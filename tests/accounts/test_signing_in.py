@@ -9,7 +9,7 @@ from dawr.domain.errors import (
     UnknownStaff,
 )
 from dawr.domain.venue import Venue
-from dawr.engine.clockwork import Sweeper
+from dawr.engine.clockwork import purge
 from dawr.engine.engine import Engine
 from dawr.operations.people import ChangeRole, DisableStaff
 from dawr.ports import Store
@@ -113,7 +113,7 @@ async def test_expired_sessions_are_swept(
     clock.advance(days=7)
     kept = await signed_in(accounts)
 
-    await Sweeper(engine, store, clock).look_around()
+    await purge(store, clock)
 
     assert await store.accounts.purge_sessions(clock(), most=100) == 0
     assert await accounts.who(kept) is not None

@@ -22,7 +22,7 @@ from dawr.ports import Store
 from dawr.reliability.idempotency import Reply
 from dawr.stores.sqlite import SqliteStore
 from tests.accounts.doing import BY_AMNA, BY_TOOL, PASSWORD, add, rendered, signed_in
-from tests.builders import a_claim, a_venue
+from tests.builders import Told, a_claim, a_venue
 from tests.stores.doing import create_venue, kinds_of
 from tests.stores.locked import Elsewhere
 
@@ -162,7 +162,7 @@ async def test_whoever_cannot_be_signed_out_just_then_may_nothing_here_all_the_s
     for place in (venue, second):
         await add(accounts, place, "basma", "staff")
     session = await signed_in(accounts, "basma")
-    engine._lanes[0]._committed = elsewhere.lock
+    engine._lanes[0]._listeners = [Told(elsewhere.lock)]
 
     async def disable() -> Reply:
         return await accounts.disable_at(

@@ -10,12 +10,12 @@ import pytest
 
 from dawr.domain.errors import UnknownQueue, UnknownVenue
 from dawr.domain.venue import Venue
-from dawr.engine.engine import Busy, Engine, Stopping
+from dawr.engine.engine import Engine
 from dawr.operations.operation import Operation, View
 from dawr.operations.snapshots import LookAtQueue, LookAtVenue
 from dawr.operations.ticket import Place
 from dawr.operations.transaction import Transaction
-from dawr.ports import StoreAway
+from dawr.ports import Busy, Stopping, StoreAway
 from dawr.stores.sqlite import SqliteStore
 from tests.builders import DrivenClock, a_head, a_venue, issue
 

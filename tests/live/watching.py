@@ -77,7 +77,7 @@ class Watched(msgspec.Struct, frozen=True):
     def another(self) -> "Watched":
         """The same venue in another process, which hears nothing of the commits here."""
         hub = Hub(self.store, self.clock, Random(2))
-        return Watched(hub, Engine(self.store, self.clock, committed=hub.committed), self.store, self.venue, self.clock)
+        return Watched(hub, Engine(self.store, self.clock, listeners=[hub]), self.store, self.venue, self.clock)
 
     async def do(self, *operations: Operation[Any]) -> None:
         for operation in operations:

@@ -145,7 +145,7 @@ async def test_a_morning_ends_with_everybody_accounted_for(morning: Morning) -> 
     await morning.arrive("somebody who comes too late")
 
     morning.clock.advance(days=1)
-    await Sweeper(morning.engine, morning.store, morning.clock).look_around()
+    await Sweeper(morning.engine, morning.store).sweep_all()
     await morning.look_again()
 
     ended = Counter[str](ticket.state for ticket in morning.tickets.values())

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import argon2
 
-from dawr.engine.engine import Busy
+from dawr.ports import Busy
 
 T = TypeVar("T")
 

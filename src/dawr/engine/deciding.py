@@ -39,10 +39,10 @@ class Command(msgspec.Struct, Generic[R], eq=False):
     future: asyncio.Future[object]
     since: float
     """When it was asked for, by the loop's clock."""
+    trace: Trace | None = None
     render: Callable[[Any], Reply] | None = None
     """Of what came of it, or of a refusal that the operation returned."""
     claim: Claim | None = None
-    trace: Trace | None = None
     under: Fence | None = None
     """Whose work it is: refused once somebody else took that over."""
 

@@ -7,6 +7,7 @@ Telling waits for nobody and fails nobody.
 
 import asyncio
 from collections.abc import Iterable
+from contextlib import suppress
 from contextvars import Context
 
 import msgspec
@@ -68,11 +69,14 @@ class Relay:
         self._judged.add(venue_id)
         self._tell_soon()
 
-    async def run(self, hub: Hub) -> None:
-        """Pass on to the hub what others say, and be counted, for as long as the server runs."""
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._channel.listen(lambda word: self._hear(hub, word), hub.look_soon))
-            tasks.create_task(self._process_count.run())
+    async def listen(self, hub: Hub) -> None:
+        """Pass on to the hub what others say, for as long as the server runs."""
+        await self._channel.listen(lambda word: self._hear(hub, word), hub.look_soon)
+
+    async def be_counted(self) -> None:
+        """Once a second, while the shared store is there."""
+        with suppress(SharedAway):
+            await self._process_count.speak()
 
     async def close(self) -> None:
         """Say what is still to be said, if it can be said soon, and leave."""

@@ -7,10 +7,9 @@ from http import HTTPStatus
 import structlog
 from starlette.types import Receive, Scope, Send
 
-from dawr.engine.engine import Stopping
 from dawr.observe.access_log import NO_ROUTE, AccessLog, known_method
 from dawr.observe.instruments import Instruments
-from dawr.ports import OutcomeUnknown
+from dawr.ports import OutcomeUnknown, Stopping
 from dawr.reliability import correlation
 from dawr.web.call import HTML, Header, Request, Response
 from dawr.web.cors import Cors

@@ -7,10 +7,9 @@ import structlog
 
 from dawr.domain.ticket import LineKey
 from dawr.engine.clockwork import sweep
-from dawr.engine.engine import Busy
 from dawr.operations.admin import Reset
 from dawr.operations.snapshots import LookAtVenue
-from dawr.ports import StoreFault
+from dawr.ports import Busy, StoreFault
 from dawr.reliability.idempotency import Reply
 from dawr.web.call import Call
 from dawr.web.parts import Parts

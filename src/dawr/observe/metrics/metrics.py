@@ -96,6 +96,9 @@ class Metrics:
     def idempotency(self, outcome: str) -> None:
         self._add(families.IDEMPOTENCY, outcome)
 
+    def work_failed(self, name: str) -> None:
+        self._add(families.WORK_FAILURES, name)
+
     # What is measured
 
     def measure(self, measured: dict[Family, float]) -> None:
