@@ -8,14 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dawr.domain.errors import QueueFull, Refused, UnknownTicket
+from dawr.domain.errors import Refused, UnknownTicket
 from dawr.domain.events import NOBODY, Origin
 from dawr.domain.ticket import LineKey, Ticket, TicketId
-from dawr.operations.admin import ChangeQueue, Reset, SetUp
-from dawr.operations.clockwork import Expire, ExpireEnded
+from dawr.operations.admin import ChangeQueue
 from dawr.operations.operation import Operation
 from dawr.operations.rows import ANSWERS, VISITS
-from dawr.operations.staff import Call, CallNext, Finish, Hold, Miss, Recall, Resume, Start
+from dawr.operations.staff import Call, CallNext, Finish, Hold, Miss, Resume
 from dawr.operations.transaction import NotLoaded, Transaction
 from dawr.operations.visitor import Leave, Rejoin
 from dawr.ports import Changes, Rows, Wants
@@ -39,69 +38,10 @@ from tests.operations.clinic import (
     of,
     state_of,
 )
-
-OPERATIONS: list[Operation[Any]] = [
-    issue("lab", "new"),
-    issue("lab", "new", priority=3),
-    issue("xray", "new"),
-    issue("lab", "visitor-22"),
-    issue("lab", "visitor-31"),
-    CallNext(queue="lab"),
-    CallNext(desk="desk-2"),
-    Call(of(6), desk="desk-1"),
-    Recall(of(1)),
-    Start(of(1)),
-    Finish(of(1)),
-    Finish(of(2)),
-    Finish(of(21)),
-    Miss(of(1)),
-    Rejoin(of(3), "first"),
-    Rejoin(of(3), "last"),
-    Hold(of(5)),
-    Resume(of(4)),
-    Leave(of(5)),
-    Leave(of(22)),
-    Leave(of(31)),
-    Expire(of(2)),
-    ChangeQueue("lab", "pause"),
-    Reset("lab"),
-    Reset("xray"),
-    SetUp(msgspec.structs.replace(CLINIC, name={"en": "Another name"})),
-    ExpireEnded(LAB),
-]
+from tests.operations.test_taking_back import EXAMPLES, name_of
 
 
-class Regretted(Operation[None], frozen=True):
-    """Does what another operation does, and more, and then refuses."""
-
-    operation: Operation[Any]
-
-    def decide(self, tx: Transaction, now: int) -> None:
-        self.operation.decide(tx, now)
-        tx.happened("queue.regretted", LAB, why="it was too late")
-        tx.put(ANSWERS, Reply(200, b"never said").kept(a_claim(), now))
-        raise QueueFull("lab", 0, 0)
-
-
-def name_of(operation: Operation[Any]) -> str:
-    return repr(operation)[:60]
-
-
-@pytest.mark.parametrize("operation", OPERATIONS, ids=name_of)
-def test_an_operation_that_is_refused_late_leaves_nothing_behind(operation: Operation[Any]) -> None:
-    tx = a_transaction(everything())
-    before = state_of(tx)
-
-    with pytest.raises(QueueFull):
-        Regretted(operation).decide(tx, NOW)
-    assert not tx.changes().is_empty
-    tx.take_back()
-
-    assert state_of(tx) == before
-    assert tx.changes().is_empty
-
-
-@pytest.mark.parametrize("operation", OPERATIONS, ids=name_of)
+@pytest.mark.parametrize("operation", EXAMPLES, ids=name_of)
 def test_an_operation_that_had_to_wait_for_rows_decides_as_if_they_had_been_there(operation: Operation[Any]) -> None:
     with_all, with_nothing = a_transaction(everything()), a_transaction()
 
@@ -109,7 +49,7 @@ def test_an_operation_that_had_to_wait_for_rows_decides_as_if_they_had_been_ther
     assert in_order(with_nothing.changes()) == in_order(with_all.changes())
 
 
-@given(picks=st.lists(st.tuples(st.sampled_from(OPERATIONS), st.booleans()), max_size=25), depth=st.integers(2, 50))
+@given(picks=st.lists(st.tuples(st.sampled_from(EXAMPLES), st.booleans()), max_size=25), depth=st.integers(2, 50))
 def test_whatever_is_taken_back_what_was_kept_comes_out_the_same(
     picks: list[tuple[Operation[Any], bool]], depth: int
 ) -> None:

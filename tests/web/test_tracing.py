@@ -221,12 +221,16 @@ def test_the_command_line_loads_neither_traces_nor_metrics_nor_redis() -> None:
 
 
 def test_a_server_without_traces_does_not_load_their_library() -> None:
-    assert loaded("from dawr import bootstrap\nbootstrap.instruments_of(bootstrap.Settings())") == "redis"
+    assert (
+        loaded("from dawr import bootstrap\nfrom dawr.settings import Settings\nbootstrap.instruments_of(Settings())")
+        == "redis"
+    )
 
 
 def test_without_the_library_it_is_said_what_to_install() -> None:
     missing = "sys.modules['opentelemetry'] = None"
-    work = "from dawr.observe import tracing\nassert tracing.from_environment({'OTEL_TRACES_EXPORTER': 'otlp'}, int) is None"
+    asked = "tracing.from_environment({'OTEL_TRACES_EXPORTER': 'otlp'}, int)"
+    work = f"from dawr.observe import tracing\nassert {asked} is None"
     done = subprocess.run(
         [sys.executable, "-c", f"import sys\n{missing}\n{work}"], capture_output=True, text=True, check=True
     )
