@@ -198,7 +198,7 @@ async def _picture(parts: Parts, venue_id: VenueId, queue: QueueId | None) -> tu
 
 
 async def _as_staff(parts: Parts, call: Call[EventsQuery], venue_id: VenueId, wish: Wish) -> Stream:
-    """Whoever lost their place while they joined is not left watching; who loses it later is asked again."""
+    """Whoever lost their membership while they joined is not left watching; who loses it later is asked again."""
     is_staffs = wish.form is not None and wish.form.is_staffs
     if is_staffs:
         wish = msgspec.structs.replace(wish, still_may=lambda: _still_may(parts, call.request, venue_id))

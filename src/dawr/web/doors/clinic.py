@@ -138,7 +138,7 @@ async def position(parts: Parts, call: Call[PositionQuery]) -> Response:
 
 async def login(parts: Parts, call: Call[SignInInput]) -> Response:
     session, signed_in = await sign_in(parts, call)
-    role: Role = signed_in.role_at(call.venue_id) or signed_in.places[0].role
+    role: Role = signed_in.role_at(call.venue_id) or signed_in.memberships[0].role
     answer = SignedInAnswer(success=True, token=session, user=SignedInUser(signed_in.account.username, role))
     return answered(answer, headers=(parts.auth.cookie(call.request, session),))
 
