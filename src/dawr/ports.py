@@ -177,7 +177,7 @@ class AccountStore(Protocol):
 
     async def set_disabled(self, account_id: AccountId, disabled_at: int | None) -> None: ...
 
-    async def places(self, account_id: AccountId) -> list[StaffMember]:
+    async def memberships(self, account_id: AccountId) -> list[StaffMember]:
         """Where this account works or worked, by venue."""
 
     async def has_owner(self) -> bool:

@@ -175,7 +175,7 @@ async def test_whoever_cannot_be_signed_out_just_then_may_nothing_here_all_the_s
 
     assert reply.body == b"basma"
     assert still is not None
-    assert [place.venue_id for place in still.places] == [second.id]
+    assert [member.venue_id for member in still.memberships] == [second.id]
     assert (await disable()).replayed
     assert await accounts.who(session) is None
     elsewhere.close()

@@ -102,7 +102,7 @@ class Watched(msgspec.Struct, frozen=True):
     async def place(self, ticket: Ticket, *, since: str | None = None) -> Watcher:
         """A ticket's own stream."""
         at = None if since is None else event_id(since)
-        form = OwnPlace(self.venue.slug, 1, reserve_mode=False)
+        form = OwnPlace(self.venue.slug, reserve_mode=False)
         follow = Follow(form, ticket.queue_id, ticket_id=TicketId(ticket.ticket_id))
         wish = Wish(mark, NOTICES, since=at, resumes=at is not None, follow=follow)
         return await self.hub.join(self.venue.id, wish, address="here")

@@ -12,7 +12,7 @@ from dawr.domain.venue import Unnamed, Venue
 from dawr.engine.clockwork import purge
 from dawr.engine.engine import Engine
 from dawr.operations.operation import Operation
-from dawr.operations.ticket import Place
+from dawr.operations.ticket import Joined
 from dawr.operations.visitor import Cancel, Join
 from dawr.reliability.idempotency import AnswerKey, Claim, Reply
 from dawr.stores.postgres import PostgresStore
@@ -89,7 +89,7 @@ async def test_a_clockwork_with_a_wrong_clock_deletes_no_answer_that_is_still_ke
     await closed(at_right, at_wrong, right, wrong)
 
 
-async def answered(engine: Engine, venue: Venue, joining: Operation[Place], claim: Claim) -> Reply:
+async def answered(engine: Engine, venue: Venue, joining: Operation[Joined], claim: Claim) -> Reply:
     return await engine.answer(
         venue.id, joining, lambda place: Reply(201, place.ticket.ticket_id.encode()), claim=claim
     )

@@ -1,7 +1,7 @@
 """Who may: signing in and out, staff and their passwords, tokens, and the first owner.
 
 Sessions and tokens are random secrets, told once and kept as hashes. Whether a name, a
-password or a place was wrong is never told apart. What changes a venue is an operation like
+password or a membership was wrong is never told apart. What changes a venue is an operation like
 any other, with its event.
 """
 
@@ -71,14 +71,14 @@ class Accounts:
         right = await self._passwords.verify(password, None if account is None else account.password_hash)
         if account is None or not right or account.disabled_at is not None:
             return None
-        places = tuple(place for place in await self._store.places(account.account_id) if place.is_active)
-        if not places:
+        memberships = tuple(m for m in await self._store.memberships(account.account_id) if m.is_active)
+        if not memberships:
             return None
         secret, now = SESSION + self._ids.token(), self._clock()
         session = Session(hash_of(secret), account.account_id, now, now, now + self._session_ms)
         if not await self._store.add_session(session, password_hash=account.password_hash):
             return None
-        return secret, SignedIn(session, account, places)
+        return secret, SignedIn(session, account, memberships)
 
     async def sign_out(self, session: str) -> None:
         await self._store.end_session(hash_of(session))
@@ -89,7 +89,7 @@ class Accounts:
             return None
         now = self._clock()
         signed_in = await self._store.signed_in(hash_of(session), now, idle_ms=self._idle_ms)
-        if signed_in is None or not signed_in.places:
+        if signed_in is None or not signed_in.memberships:
             return None
         if now - signed_in.session.seen_at >= SEEN_EVERY_MS:
             with suppress(StoreFault):  # a disk that is full keeps nobody from looking
@@ -149,7 +149,7 @@ class Accounts:
         claim: Claim | None = None,
         origin: Origin,
     ) -> Reply:
-        """Give somebody a place, and an account if they have none.
+        """Make somebody a member of staff, with an account if they have none.
 
         An account that is there keeps its password. The command line (`by` is None) adds any; others add
         whom they manage elsewhere (`known_to`): to everybody else such a name is just taken.
@@ -184,21 +184,21 @@ class Accounts:
     async def disable(self, username: str, *, origin: Origin) -> None:
         """The whole account: at every venue, and signed out. A venue's last owner is refused before anything."""
         account = await self._called(username)
-        places = [place for place in await self._store.places(account.account_id) if place.is_active]
-        for place in places:
-            staff = await self._engine.read(place.venue_id, LookAtStaff())
-            must_leave_an_owner(staff, place)
-        for place in places:
-            await self._engine.do(place.venue_id, DisableStaff(account.username, None), origin=origin)
+        memberships = [m for m in await self._store.memberships(account.account_id) if m.is_active]
+        for membership in memberships:
+            staff = await self._engine.read(membership.venue_id, LookAtStaff())
+            must_leave_an_owner(staff, membership)
+        for membership in memberships:
+            await self._engine.do(membership.venue_id, DisableStaff(account.username, None), origin=origin)
         await self._store.set_disabled(account.account_id, self._clock())
         await self._store.end_sessions(account.account_id)
 
     async def enable(self, username: str, *, origin: Origin) -> None:
-        """The whole account, at every venue it has a place at."""
+        """The whole account, at every venue where it is a member."""
         account = await self._called(username)
         await self._store.set_disabled(account.account_id, None)
-        for place in await self._store.places(account.account_id):
-            await self._engine.do(place.venue_id, EnableStaff(account.username, None), origin=origin)
+        for membership in await self._store.memberships(account.account_id):
+            await self._engine.do(membership.venue_id, EnableStaff(account.username, None), origin=origin)
 
     # Passwords
 
@@ -294,11 +294,11 @@ class Accounts:
         return await self._called(name), False
 
     async def _is_known(self, account: Account, roles: Mapping[VenueId, Role], password: str | None) -> bool:
-        """To somebody of these roles. An account without any place is left of a try that was cut short."""
-        places = await self._store.places(account.account_id)
-        if not places and password is not None:
+        """To somebody of these roles. An account without any membership is left of a try that was cut short."""
+        memberships = await self._store.memberships(account.account_id)
+        if not memberships and password is not None:
             return await self._passwords.verify(password, account.password_hash)
-        return any(at_least(roles.get(place.venue_id, "viewer"), MANAGES_PEOPLE) for place in places)
+        return any(at_least(roles.get(m.venue_id, "viewer"), MANAGES_PEOPLE) for m in memberships)
 
     async def _set_password(self, account: Account, new: str) -> None:
         hashed = await self._passwords.hash(checked_password(new, username=account.username))

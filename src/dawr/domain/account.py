@@ -71,11 +71,11 @@ class SignedIn(msgspec.Struct, frozen=True):
 
     session: Session
     account: Account
-    places: tuple[StaffMember, ...]
+    memberships: tuple[StaffMember, ...]
     """The active ones, by venue."""
 
     def role_at(self, venue_id: VenueId) -> Role | None:
-        return next((place.role for place in self.places if place.venue_id == venue_id), None)
+        return next((m.role for m in self.memberships if m.venue_id == venue_id), None)
 
 
 def checked_username(username: str) -> str:

@@ -324,7 +324,7 @@ def _theirs(feed: Feed, follow: Follow, following: Following, tickets: Tickets) 
     for ticket in reversed(tickets.found):
         if follow.ticket_id is not None or (ticket.is_open and not following.has_ended(ticket, feed.venue_id)):
             followed = following.follow(ticket, tickets.version, feed.ring)
-            if follow.ticket_id is not None or followed.state not in ENDED_STATES:
+            if follow.ticket_id is not None or followed.ticket.state not in ENDED_STATES:
                 return followed
             following.leave_empty(followed)
     return None

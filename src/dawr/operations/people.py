@@ -28,7 +28,7 @@ class _OfStaff(Operation[StaffMember], frozen=True):
 
 
 class AddStaff(_OfStaff, frozen=True):
-    """Give an account a place at this venue."""
+    """Make an account a member of this venue's staff."""
 
     account_id: AccountId
     username: str

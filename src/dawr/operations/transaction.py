@@ -15,15 +15,13 @@ from dawr.domain.errors import UnknownTicket
 from dawr.domain.events import NOBODY, Event, Origin, plain_data, ticket_data
 from dawr.domain.line import Line
 from dawr.domain.queue import QueueId
-from dawr.domain.ticket import VERBS, LineKey, Ticket, TicketId, Verb
+from dawr.domain.ticket import STATES_IN_LINE, VERBS, LineKey, Ticket, TicketId, Verb
 from dawr.domain.venue import Head, Venue
 from dawr.domain.waiting import Exhausted, Place, Waiting, overlaid
 from dawr.operations.ahead import ahead_of_new_place, ahead_of_stored_place
 from dawr.operations.rows import ANSWERS, KINDS, Table
 from dawr.ports import Changes, IssuedTo, K, Kind, LinePage, R, Rows, Wants
 from dawr.reliability.idempotency import Answer, AnswerKey
-
-PLACES_IN_LINE = frozenset({"waiting", "held"})
 
 
 class NotLoaded(Exception):
@@ -133,7 +131,7 @@ class Transaction:
 
     def ahead_of(self, ticket: Ticket) -> int:
         """How many people are called before this one; of a held one, how many would be."""
-        if ticket.state not in PLACES_IN_LINE or ticket.open_key is None:
+        if ticket.state not in STATES_IN_LINE or ticket.open_key is None:
             return 0
         stored = self._stored_tickets.get(ticket.ticket_id)
         if stored is None or stored.place != ticket.place:

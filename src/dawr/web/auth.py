@@ -100,7 +100,7 @@ def must_be_known(caller: Caller) -> None:
 def _account(signed_in: SignedIn, session: str | None) -> Caller:
     return Caller(
         f"staff:{signed_in.account.username}",
-        {member.venue_id: member.role for member in signed_in.places},
+        {member.venue_id: member.role for member in signed_in.memberships},
         account_id=signed_in.account.account_id,
         username=signed_in.account.username,
         session=session,

@@ -26,7 +26,7 @@ from dawr.operations.operation import Operation
 from dawr.operations.snapshots import LookAtTicket
 from dawr.operations.staff import Call as CallOne
 from dawr.operations.staff import Finish, Hold, Miss, Recall, Resume, Start
-from dawr.operations.ticket import Place
+from dawr.operations.ticket import Joined
 from dawr.operations.visitor import Issue, Leave, Rejoin
 from dawr.reliability.idempotency import Reply
 from dawr.web.api.answers import PlaceAnswer, TicketAnswer, place_answer, ticket_answer
@@ -102,21 +102,20 @@ async def give_number(parts: Parts, call: Call[object], queue: str, given: TakeI
     return await parts.engine.answer(
         call.venue_id,
         issue,
-        rendered(lambda place: _taken(call.venue, place, link.path), status=201),
+        rendered(lambda joined: _taken(call.venue, joined, link.path), status=201),
         claim=call.claim,
         origin=call.origin(),
     )
 
 
 async def look(parts: Parts, call: Call[NoInput]) -> Response:
-    place = await parts.engine.read(call.venue_id, LookAtTicket(TicketId(call.code)))
-    return answered(ticket_answer(call.venue, place.ticket))
+    standing = await parts.engine.read(call.venue_id, LookAtTicket(TicketId(call.code)))
+    return answered(ticket_answer(call.venue, standing.ticket))
 
 
-def _taken(venue: str, place: Place, link: str) -> TakenAnswer:
-    return TakenAnswer(
-        place.ticket.ticket_id, place_answer(venue, place), place.already, None if place.already else link
-    )
+def _taken(venue: str, joined: Joined, link: str) -> TakenAnswer:
+    place = place_answer(venue, joined, reserve_mode=joined.reserve_mode)
+    return TakenAnswer(joined.ticket.ticket_id, place, joined.already, None if joined.already else link)
 
 
 def verb(name: str, summary: str, body: Any, make: Callable[[TicketId, Any], Operation[Any]]) -> Route:  # noqa: ANN401

@@ -9,7 +9,7 @@ from dawr.domain.errors import LineEnded, TicketInWrongState, UnknownVisit
 from dawr.domain.visit import Link
 from dawr.operations.operation import Operation
 from dawr.operations.snapshots import LookAtVisit
-from dawr.operations.ticket import Place
+from dawr.operations.ticket import Joined
 from dawr.operations.visitor import LeaveByLink, RejoinByLink
 from dawr.reliability.idempotency import Reply
 from dawr.web.api.answers import PlaceAnswer, place_answer
@@ -50,19 +50,19 @@ async def rejoin(parts: Parts, call: Call[NoInput]) -> Reply:
     return await _change(parts, call, RejoinByLink(Link.read(call.code)))
 
 
-async def _change(parts: Parts, call: Call[NoInput], operation: Operation[Place]) -> Reply:
+async def _change(parts: Parts, call: Call[NoInput], operation: Operation[Joined]) -> Reply:
     link = Link.read(call.code)
     return await parts.engine.answer(
         call.venue_id,
         operation,
-        rendered(lambda place: _visit(call.venue, link, place)),
+        rendered(lambda joined: _visit(call.venue, link, joined)),
         claim=call.claim,
         origin=call.origin(),
     )
 
 
-def _visit(venue: str, link: Link, place: Place) -> VisitAnswer:
-    return VisitAnswer(link.visit_id, venue, [place_answer(venue, place)])
+def _visit(venue: str, link: Link, joined: Joined) -> VisitAnswer:
+    return VisitAnswer(link.visit_id, venue, [place_answer(venue, joined, reserve_mode=joined.reserve_mode)])
 
 
 ROUTES = (
