@@ -12,24 +12,24 @@ from dawr.operations.admin import Reset
 from dawr.operations.snapshots import LookAtVenue
 from dawr.ports import StoreFault
 from dawr.reliability.idempotency import Reply
-from dawr.web.call import Call
 from dawr.web.parts import Parts
+from dawr.web.request import Request
 
 log = structlog.get_logger("dawr.web")
 
 
 async def begin_new_round(
-    parts: Parts, call: Call[Any], queue: str, render: Callable[[LineKey], Reply], *, reason: str | None = None
+    parts: Parts, request: Request[Any], queue: str, render: Callable[[LineKey], Reply], *, reason: str | None = None
 ) -> Reply:
     """Whoever waited is swept away after it: in steps, now or, if that fails, by the clock, in whichever process.
 
     The round has begun anyway.
     """
-    origin = call.origin(reason)
-    reply = await parts.engine.answer(call.venue_id, Reset(queue), render, claim=call.claim, origin=origin)
+    origin = request.origin(reason)
+    reply = await parts.engine.answer(request.venue_id, Reset(queue), render, claim=request.claim, origin=origin)
     try:
-        venue, _ = await parts.engine.read(call.venue_id, LookAtVenue())
-        await sweep(parts.engine, call.venue_id, [venue.queue(queue).id])
+        venue, _ = await parts.engine.read(request.venue_id, LookAtVenue())
+        await sweep(parts.engine, request.venue_id, [venue.queue(queue).id])
     except (Busy, StoreFault) as fault:
-        log.warning("sweep.postponed", venue=call.venue, reason=str(fault) or type(fault).__name__)
+        log.warning("sweep.postponed", venue=request.venue, reason=str(fault) or type(fault).__name__)
     return reply

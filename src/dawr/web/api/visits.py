@@ -15,8 +15,9 @@ from dawr.reliability.idempotency import Reply
 from dawr.web.api.answers import PlaceAnswer, place_answer
 from dawr.web.api.queues import NoInput
 from dawr.web.api.tickets import TAKE_REFUSALS, TakeInput, TakenAnswer, give_number
-from dawr.web.call import Call, Response, answered, rendered
 from dawr.web.parts import Parts
+from dawr.web.request import Request, rendered
+from dawr.web.response import Response, answered
 from dawr.web.routes import Route
 
 TAG = "visits"
@@ -32,32 +33,32 @@ class StartInput(TakeInput, kw_only=True, forbid_unknown_fields=True):
     queue: Annotated[str, Meta(max_length=64, description="Where the visit begins, by the queue's code.")]
 
 
-async def start(parts: Parts, call: Call[StartInput]) -> Reply:
+async def start(parts: Parts, request: Request[StartInput]) -> Reply:
     """A visit of one stage: the same as taking a number there."""
-    return await give_number(parts, call, call.given.queue, call.given)
+    return await give_number(parts, request, request.given.queue, request.given)
 
 
-async def look(parts: Parts, call: Call[NoInput]) -> Response:
-    link = Link.read(call.code)
-    return answered(_visit(call.venue, link, await parts.engine.read(call.venue_id, LookAtVisit(link))))
+async def look(parts: Parts, request: Request[NoInput]) -> Response:
+    link = Link.read(request.code)
+    return answered(_visit(request.venue, link, await parts.engine.read(request.venue_id, LookAtVisit(link))))
 
 
-async def leave(parts: Parts, call: Call[NoInput]) -> Reply:
-    return await _change(parts, call, LeaveByLink(Link.read(call.code)))
+async def leave(parts: Parts, request: Request[NoInput]) -> Reply:
+    return await _change(parts, request, LeaveByLink(Link.read(request.code)))
 
 
-async def rejoin(parts: Parts, call: Call[NoInput]) -> Reply:
-    return await _change(parts, call, RejoinByLink(Link.read(call.code)))
+async def rejoin(parts: Parts, request: Request[NoInput]) -> Reply:
+    return await _change(parts, request, RejoinByLink(Link.read(request.code)))
 
 
-async def _change(parts: Parts, call: Call[NoInput], operation: Operation[Place]) -> Reply:
-    link = Link.read(call.code)
+async def _change(parts: Parts, request: Request[NoInput], operation: Operation[Place]) -> Reply:
+    link = Link.read(request.code)
     return await parts.engine.answer(
-        call.venue_id,
+        request.venue_id,
         operation,
-        rendered(lambda place: _visit(call.venue, link, place)),
-        claim=call.claim,
-        origin=call.origin(),
+        rendered(lambda place: _visit(request.venue, link, place)),
+        claim=request.claim,
+        origin=request.origin(),
     )
 
 

@@ -1,4 +1,4 @@
-"""A request as handlers see it: parsed, and judged. And what they answer."""
+"""A request as it came, and as handlers see it: parsed, and judged."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
@@ -11,19 +11,14 @@ from dawr.domain.events import Origin
 from dawr.domain.venue import VenueId
 from dawr.reliability.idempotency import Claim, Reply
 from dawr.web.caller import Caller
+from dawr.web.response import encoded
 
 G_co = TypeVar("G_co", covariant=True)
 
-Header = tuple[bytes, bytes]
-
-JSON: Header = (b"content-type", b"application/json")
-HTML: Header = (b"content-type", b"text/html; charset=utf-8")
 LONGEST_REASON = 500
 
-encoded = msgspec.json.Encoder().encode
 
-
-class Request(msgspec.Struct, frozen=True):
+class RawRequest(msgspec.Struct, frozen=True):
     """A request as it came."""
 
     scope: Scope
@@ -34,8 +29,8 @@ class Request(msgspec.Struct, frozen=True):
     correlation_id: str
 
 
-class Call(msgspec.Struct, Generic[G_co], frozen=True):
-    request: Request
+class Request(msgspec.Struct, Generic[G_co], frozen=True):
+    raw: RawRequest
     given: G_co
     """The body or the query, as its type."""
     caller: Caller
@@ -49,7 +44,7 @@ class Call(msgspec.Struct, Generic[G_co], frozen=True):
 
     @property
     def params(self) -> Mapping[str, str]:
-        return self.request.params
+        return self.raw.params
 
     def claim_at(self, venue_id: VenueId) -> Claim | None:
         """The claim, at a venue that was not there when the request came."""
@@ -61,18 +56,7 @@ class Call(msgspec.Struct, Generic[G_co], frozen=True):
     def origin(self, reason: str | None = None) -> Origin:
         if reason is not None and (len(reason) > LONGEST_REASON or not reason.replace("\n", " ").isprintable()):
             raise InvalidValue("reason", f"A reason has at most {LONGEST_REASON} printable characters.")
-        return Origin(self.caller.actor, self.request.correlation_id, reason or None)
-
-
-class Response(msgspec.Struct, frozen=True):
-    status: int
-    body: bytes
-    headers: tuple[Header, ...] = ()
-    kind: Header = JSON
-
-
-def answered(answer: object, *, status: int = 200, headers: tuple[Header, ...] = ()) -> Response:
-    return Response(status, encoded(answer), headers)
+        return Origin(self.caller.actor, self.raw.correlation_id, reason or None)
 
 
 def rendered(answer: Callable[[Any], object], *, status: int = 200) -> Callable[[Any], Reply]:
