@@ -18,7 +18,7 @@ from dawr.web.event_stream import Stream
 from dawr.web.parts import Parts
 from dawr.web.problems import Problem, problem_of
 from dawr.web.request import RawRequest
-from dawr.web.response import HTML, Header, Response
+from dawr.web.response import HTML, PROBLEM_JSON, Header, Response
 from dawr.web.router import NOTHING, Router
 from dawr.web.routes import Route
 from dawr.web.security import HSTS, PAGE_SECURITY_HEADERS, SECURITY_HEADERS
@@ -29,7 +29,6 @@ log = structlog.get_logger("dawr.web")
 OUR_FAULT = 500
 OUTCOME_OF_KEY = {"idempotency-key-reused": "conflict", "idempotency-in-progress": "in_progress"}
 
-PROBLEM_JSON: Header = (b"content-type", b"application/problem+json")
 NOT_STORED: Header = (b"cache-control", b"no-store")
 
 STATUS_LINES = {status.value: b"HTTP/1.1 %d %b\r\n" % (status, status.phrase.encode()) for status in HTTPStatus}

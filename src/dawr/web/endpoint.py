@@ -20,11 +20,12 @@ from dawr.web.http import checked_key, idempotency_key, read_json, read_query
 from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest
 from dawr.web.request import RawRequest, Request
-from dawr.web.response import Header, Response
+from dawr.web.response import JSON, PROBLEM_JSON, Header, Response
 from dawr.web.routes import Route
 
 REPLAYED: Header = (b"idempotency-replayed", b"true")
 LONGEST_PARAMETER = 200
+REFUSALS_FROM = 400
 AT_ONCE_SECONDS = 0.1
 """A body that takes longer came in pieces."""
 
@@ -76,7 +77,8 @@ class Endpoint:
             caller, given = await self._read(raw, caller, venue_id, venue)
         elif route.query is not None:
             given = read_query(raw, route.query)
-        return Request(raw, given, caller, venue_id, venue, code, self._claim(raw, caller, venue_id, given))
+        claim = self._claim(raw, caller, venue_id, given)
+        return Request(self._parts.engine, raw, given, caller, venue_id, venue, code, claim, route.words)
 
     async def _who_asks(self, raw: RawRequest) -> Caller:
         """Credentials that are no good are charged to the address: looking them up is work, too."""
@@ -167,7 +169,7 @@ class Endpoint:
         if request.claim is not None and request.venue_id:
             stored = await self._parts.engine.read(request.venue_id, LookAtAnswer(request.claim))
             if stored is not None:
-                return Response(stored.status, stored.body, (REPLAYED,))
+                return _response(stored, (REPLAYED,))
         raise self._parts.limits.refusal(verdict)
 
     async def _respond(self, reply: Reply, verdict: Verdict | None) -> Response:
@@ -178,7 +180,12 @@ class Endpoint:
                 await self._parts.limits.give_back(verdict)
         elif verdict is not None:
             extra = tuple(headers(verdict))
-        return Response(reply.status, reply.body, extra)
+        return _response(reply, extra)
+
+
+def _response(reply: Reply, extra: tuple[Header, ...]) -> Response:
+    """What was refused and kept is a problem to whoever asks again, too."""
+    return Response(reply.status, reply.body, extra, JSON if reply.status < REFUSALS_FROM else PROBLEM_JSON)
 
 
 def _one_key(header: str | None, field: str) -> str:

@@ -19,14 +19,13 @@ log = structlog.get_logger("dawr.web")
 
 
 async def begin_new_round(
-    parts: Parts, request: Request[Any], queue: str, render: Callable[[LineKey], Reply], *, reason: str | None = None
+    parts: Parts, request: Request[Any], queue: str, answer: Callable[[LineKey], object], *, reason: str | None = None
 ) -> Reply:
     """Whoever waited is swept away after it: in steps, now or, if that fails, by the clock, in whichever process.
 
     The round has begun anyway.
     """
-    origin = request.origin(reason)
-    reply = await parts.engine.answer(request.venue_id, Reset(queue), render, claim=request.claim, origin=origin)
+    reply = await request.do(Reset(queue), answer, reason=reason)
     try:
         venue, _ = await parts.engine.read(request.venue_id, LookAtVenue())
         await sweep(parts.engine, request.venue_id, [venue.queue(queue).id])

@@ -5,6 +5,7 @@ import msgspec
 Header = tuple[bytes, bytes]
 
 JSON: Header = (b"content-type", b"application/json")
+PROBLEM_JSON: Header = (b"content-type", b"application/problem+json")
 HTML: Header = (b"content-type", b"text/html; charset=utf-8")
 
 encoded = msgspec.json.Encoder().encode

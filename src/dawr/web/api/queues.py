@@ -1,5 +1,6 @@
 """Queues: how they stand, who is in them, and what managers do with them."""
 
+from functools import partial
 from typing import Annotated, Literal
 
 import msgspec
@@ -7,7 +8,7 @@ from msgspec import Meta
 
 from dawr.domain.errors import QueueInWrongState, QueuePaused, UnknownDesk, UnknownQueue, UnknownVenue
 from dawr.domain.queue import QueueState, QueueVerb
-from dawr.domain.ticket import Ticket
+from dawr.domain.ticket import LineKey, Ticket
 from dawr.domain.venue import Venue
 from dawr.operations.admin import ChangeQueue
 from dawr.operations.snapshots import LookAtLine, QueueSnapshot
@@ -18,7 +19,7 @@ from dawr.web.new_round import begin_new_round
 from dawr.web.pages_of_lists import Cursor, Limit, Page, page_of
 from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest
-from dawr.web.request import Request, rendered
+from dawr.web.request import Request
 from dawr.web.response import Response, answered, encoded
 from dawr.web.routes import Route
 
@@ -77,27 +78,27 @@ async def list_tickets(parts: Parts, request: Request[ListQuery]) -> Response:
     return answered(page_of(shown, cursor_at(tickets, most)))
 
 
-async def call_next_from_queue(parts: Parts, request: Request[NoInput]) -> Reply:
-    return await _call_next(parts, request, CallNext(queue=request.code))
+async def call_next_from_queue(_: Parts, request: Request[NoInput]) -> Reply:
+    return await request.do(CallNext(queue=request.code), partial(_called, request.venue))
 
 
-async def call_next_to_desk(parts: Parts, request: Request[CallNextInput]) -> Reply:
-    return await _call_next(parts, request, CallNext(desk=request.code, queue=request.given.queue))
+async def call_next_to_desk(_: Parts, request: Request[CallNextInput]) -> Reply:
+    return await request.do(CallNext(request.code, request.given.queue), partial(_called, request.venue))
 
 
 async def reset(parts: Parts, request: Request[Reason]) -> Reply:
-    render = rendered(lambda key: RoundAnswer(f"{request.venue}:{key.queue_id}", key.day, key.round))
-    return await begin_new_round(parts, request, request.code, render, reason=request.given.reason)
+    def new_round(key: LineKey) -> RoundAnswer:
+        return RoundAnswer(f"{request.venue}:{key.queue_id}", key.day, key.round)
+
+    return await begin_new_round(parts, request, request.code, new_round, reason=request.given.reason)
 
 
 def change_by(verb: QueueVerb) -> Route:
-    async def change(parts: Parts, request: Request[Reason]) -> Reply:
-        return await parts.engine.answer(
-            request.venue_id,
+    async def change(_: Parts, request: Request[Reason]) -> Reply:
+        return await request.do(
             ChangeQueue(request.code, verb),
-            rendered(lambda queue: ChangedQueue(f"{request.venue}:{queue.id}", queue.state)),
-            claim=request.claim,
-            origin=request.origin(request.given.reason),
+            lambda queue: ChangedQueue(f"{request.venue}:{queue.id}", queue.state),
+            reason=request.given.reason,
         )
 
     return Route(
@@ -112,16 +113,6 @@ def change_by(verb: QueueVerb) -> Route:
         who="manager",
         venue="queue",
         refusals=(UnknownVenue, UnknownQueue, QueueInWrongState),
-    )
-
-
-async def _call_next(parts: Parts, request: Request[object], operation: CallNext) -> Reply:
-    return await parts.engine.answer(
-        request.venue_id,
-        operation,
-        rendered(lambda called: _called(request.venue, called)),
-        claim=request.claim,
-        origin=request.origin(),
     )
 
 

@@ -7,12 +7,12 @@ from msgspec import Meta
 
 from dawr.domain.errors import AlreadyStaff, InvalidValue, LastOwner, UnknownStaff, UnknownVenue, UsernameTaken
 from dawr.domain.staff import Role, StaffMember
-from dawr.operations.people import ChangeRole, EnableStaff, LookAtStaff
+from dawr.operations.people import ChangeRole, DisableStaff, EnableStaff, LookAtStaff
 from dawr.reliability.idempotency import Reply
 from dawr.web.api.queues import ListQuery, Reason
 from dawr.web.pages_of_lists import Page, page_of
 from dawr.web.parts import Parts
-from dawr.web.request import Request, rendered
+from dawr.web.request import Request
 from dawr.web.response import Response, answered
 from dawr.web.routes import Route
 
@@ -51,48 +51,28 @@ async def list_staff(parts: Parts, request: Request[ListQuery]) -> Response:
 
 async def add(parts: Parts, request: Request[AddStaffInput]) -> Reply:
     given = request.given
-    return await parts.accounts.add_staff(
-        request.venue_id,
-        given.username,
-        given.role,
-        given.password,
-        by=request.caller.roles[request.venue_id],
-        known_to=request.caller.roles,
-        render=rendered(_answer, status=201),
-        claim=request.claim,
-        origin=request.origin(given.reason),
+    request.origin(given.reason)  # a reason that is none is refused before an account is made
+    adding = await parts.accounts.add_staff(
+        given.username, given.role, given.password, by=request.role, known_to=request.caller.roles
     )
+    return await request.do(adding, _answer, status=201, reason=given.reason)
 
 
-async def change_role(parts: Parts, request: Request[RoleInput]) -> Reply:
-    return await parts.engine.answer(
-        request.venue_id,
-        ChangeRole(request.params["username"], request.given.role, request.caller.roles[request.venue_id]),
-        rendered(_answer),
-        claim=request.claim,
-        origin=request.origin(request.given.reason),
-    )
+async def change_role(_: Parts, request: Request[RoleInput]) -> Reply:
+    changing = ChangeRole(request.params["username"], request.given.role, request.role)
+    return await request.do(changing, _answer, reason=request.given.reason)
 
 
 async def disable(parts: Parts, request: Request[Reason]) -> Reply:
-    return await parts.accounts.disable_at(
-        request.venue_id,
-        request.params["username"],
-        by=request.caller.roles[request.venue_id],
-        render=rendered(_answer),
-        claim=request.claim,
-        origin=request.origin(request.given.reason),
-    )
+    username = request.params["username"]
+    reply = await request.do(DisableStaff(username, request.role), _answer, reason=request.given.reason)
+    await parts.accounts.sign_out_everywhere(username)
+    return reply
 
 
-async def enable(parts: Parts, request: Request[Reason]) -> Reply:
-    return await parts.engine.answer(
-        request.venue_id,
-        EnableStaff(request.params["username"], request.caller.roles[request.venue_id]),
-        rendered(_answer),
-        claim=request.claim,
-        origin=request.origin(request.given.reason),
-    )
+async def enable(_: Parts, request: Request[Reason]) -> Reply:
+    enabling = EnableStaff(request.params["username"], request.role)
+    return await request.do(enabling, _answer, reason=request.given.reason)
 
 
 def _answer(member: StaffMember) -> StaffAnswer:

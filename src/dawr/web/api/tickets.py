@@ -33,7 +33,7 @@ from dawr.web.api.queues import NoInput, Reason
 from dawr.web.links import new_link
 from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest
-from dawr.web.request import Request, rendered
+from dawr.web.request import Request
 from dawr.web.response import Response, answered
 from dawr.web.routes import Route
 
@@ -99,13 +99,7 @@ async def give_number(parts: Parts, request: Request[object], queue: str, given:
         area=given.area,
         most_per_hour=None if request.caller.may_issue(request.venue_id) else parts.joins_per_hour,
     )
-    return await parts.engine.answer(
-        request.venue_id,
-        issue,
-        rendered(lambda place: _taken(request.venue, place, link.path), status=201),
-        claim=request.claim,
-        origin=request.origin(),
-    )
+    return await request.do(issue, lambda place: _taken(request.venue, place, link.path), status=201)
 
 
 async def look(parts: Parts, request: Request[NoInput]) -> Response:
@@ -120,13 +114,11 @@ def _taken(venue: str, place: Place, link: str) -> TakenAnswer:
 
 
 def verb(name: str, summary: str, body: Any, make: Callable[[TicketId, Any], Operation[Any]]) -> Route:  # noqa: ANN401
-    async def change(parts: Parts, request: Request[Any]) -> Reply:
-        return await parts.engine.answer(
-            request.venue_id,
+    async def change(_: Parts, request: Request[Any]) -> Reply:
+        return await request.do(
             make(TicketId(request.code), request.given),
-            rendered(lambda outcome: ticket_answer(request.venue, getattr(outcome, "ticket", outcome))),
-            claim=request.claim,
-            origin=request.origin(request.given.reason),
+            lambda outcome: ticket_answer(request.venue, getattr(outcome, "ticket", outcome)),
+            reason=request.given.reason,
         )
 
     return Route(

@@ -13,7 +13,7 @@ from dawr.reliability.idempotency import Reply
 from dawr.web.api.queues import ListQuery, Reason
 from dawr.web.pages_of_lists import Page, page_of
 from dawr.web.parts import Parts
-from dawr.web.request import Request, rendered
+from dawr.web.request import Request
 from dawr.web.response import Response, answered
 from dawr.web.routes import Route
 
@@ -53,30 +53,19 @@ async def list_tokens(parts: Parts, request: Request[ListQuery]) -> Response:
 
 async def make(parts: Parts, request: Request[MakeTokenInput]) -> Reply | Response:
     given = request.given
-    reply, bearer = await parts.accounts.make_token(
-        request.venue_id,
-        given.kind,
-        given.role,
-        given.name,
-        by=request.caller.roles[request.venue_id],
-        render=rendered(lambda token: MadeToken(_answer(token), None), status=201),
-        claim=request.claim,
-        origin=request.origin(),
+    making, bearer = parts.accounts.new_token(
+        request.venue_id, given.kind, given.role, given.name, by=request.role, made_by=request.caller.actor
     )
+    reply = await request.do(making, lambda token: MadeToken(_answer(token), None), status=201)
     if reply.replayed:
         return reply
     made = msgspec.json.decode(reply.body, type=MadeToken)
     return answered(msgspec.structs.replace(made, bearer=bearer), status=reply.status)
 
 
-async def revoke(parts: Parts, request: Request[Reason]) -> Reply:
-    return await parts.engine.answer(
-        request.venue_id,
-        RevokeToken(TokenId(request.params["token"]), request.caller.roles[request.venue_id]),
-        rendered(_answer),
-        claim=request.claim,
-        origin=request.origin(request.given.reason),
-    )
+async def revoke(_: Parts, request: Request[Reason]) -> Reply:
+    revoking = RevokeToken(TokenId(request.params["token"]), request.role)
+    return await request.do(revoking, _answer, reason=request.given.reason)
 
 
 def _answer(token: Token) -> TokenAnswer:

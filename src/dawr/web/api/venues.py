@@ -16,7 +16,7 @@ from dawr.web.api.answers import VenueAnswer, venue_answer
 from dawr.web.api.queues import NoInput
 from dawr.web.auth import must_be_allowed
 from dawr.web.parts import Parts
-from dawr.web.request import Request, rendered
+from dawr.web.request import Request
 from dawr.web.response import Response, answered, encoded
 from dawr.web.routes import Route
 
@@ -67,21 +67,20 @@ async def set_up(parts: Parts, request: Request[SetUpInput]) -> Reply:
             return await _create(parts, request, wanted)
         except Unstorable as fault:
             venue_id = await _made_meanwhile(parts, request, wanted.slug, fault)
-    claim = request.claim_at(venue_id)
-    return await parts.engine.answer(venue_id, SetUp(wanted), rendered(_whole), claim=claim, origin=request.origin())
+    return await request.at(venue_id).do(SetUp(wanted), _whole)
 
 
 async def _create(parts: Parts, request: Request[SetUpInput], wanted: Venue) -> Reply:
     """The answer is kept with the venue, so that a retry under the same key is told the same."""
     if request.caller.account_id is None or "owner" not in request.caller.roles.values():
         raise UnknownVenue(wanted.slug)
-    render = rendered(_whole, status=201)
 
     def kept(made: Venue, now: int) -> Answer | None:
-        claim = request.claim_at(made.id)
-        return None if claim is None else render(made).kept(claim, now)
+        claim = request.at(made.id).claim
+        return None if claim is None else Reply(201, encoded(made)).kept(claim, now)
 
-    return render(await parts.accounts.create_venue(wanted, request.caller.account_id, request.origin(), kept))
+    made = await parts.accounts.create_venue(wanted, request.caller.account_id, request.origin(), kept)
+    return Reply(201, encoded(made))
 
 
 async def _made_meanwhile(parts: Parts, request: Request[SetUpInput], slug: str, fault: Unstorable) -> VenueId:

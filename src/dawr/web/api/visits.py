@@ -1,5 +1,6 @@
 """Visits: what the holder of a secret link sees and does. In this version a visit has one ticket."""
 
+from functools import partial
 from typing import Annotated
 
 import msgspec
@@ -7,7 +8,6 @@ from msgspec import Meta
 
 from dawr.domain.errors import LineEnded, TicketInWrongState, UnknownVisit
 from dawr.domain.visit import Link
-from dawr.operations.operation import Operation
 from dawr.operations.snapshots import LookAtVisit
 from dawr.operations.ticket import Place
 from dawr.operations.visitor import LeaveByLink, RejoinByLink
@@ -16,7 +16,7 @@ from dawr.web.api.answers import PlaceAnswer, place_answer
 from dawr.web.api.queues import NoInput
 from dawr.web.api.tickets import TAKE_REFUSALS, TakeInput, TakenAnswer, give_number
 from dawr.web.parts import Parts
-from dawr.web.request import Request, rendered
+from dawr.web.request import Request
 from dawr.web.response import Response, answered
 from dawr.web.routes import Route
 
@@ -43,23 +43,14 @@ async def look(parts: Parts, request: Request[NoInput]) -> Response:
     return answered(_visit(request.venue, link, await parts.engine.read(request.venue_id, LookAtVisit(link))))
 
 
-async def leave(parts: Parts, request: Request[NoInput]) -> Reply:
-    return await _change(parts, request, LeaveByLink(Link.read(request.code)))
-
-
-async def rejoin(parts: Parts, request: Request[NoInput]) -> Reply:
-    return await _change(parts, request, RejoinByLink(Link.read(request.code)))
-
-
-async def _change(parts: Parts, request: Request[NoInput], operation: Operation[Place]) -> Reply:
+async def leave(_: Parts, request: Request[NoInput]) -> Reply:
     link = Link.read(request.code)
-    return await parts.engine.answer(
-        request.venue_id,
-        operation,
-        rendered(lambda place: _visit(request.venue, link, place)),
-        claim=request.claim,
-        origin=request.origin(),
-    )
+    return await request.do(LeaveByLink(link), partial(_visit, request.venue, link))
+
+
+async def rejoin(_: Parts, request: Request[NoInput]) -> Reply:
+    link = Link.read(request.code)
+    return await request.do(RejoinByLink(link), partial(_visit, request.venue, link))
 
 
 def _visit(venue: str, link: Link, place: Place) -> VisitAnswer:

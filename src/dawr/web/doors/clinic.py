@@ -43,7 +43,7 @@ from dawr.web.doors.clinic_shapes import (
 from dawr.web.links import new_link
 from dawr.web.new_round import begin_new_round
 from dawr.web.parts import Parts
-from dawr.web.request import Request, rendered
+from dawr.web.request import Request
 from dawr.web.response import Response, answered, encoded
 from dawr.web.routes import Route
 from dawr.web.signing_in import SignInInput, sign_in
@@ -74,13 +74,7 @@ async def enter(parts: Parts, request: Request[EnterInput]) -> Reply:
         visit_id=VisitId(link.visit_id),
         secret_hash=link.secret_hash,
     )
-    return await parts.engine.answer(
-        venue_id,
-        issue,
-        rendered(lambda place: _entered(place, link.path)),
-        claim=request.claim,
-        origin=request.origin(),
-    )
+    return await request.do(issue, lambda place: _entered(place, link.path))
 
 
 async def status(parts: Parts, request: Request[ClinicQuery]) -> Response:
@@ -89,33 +83,20 @@ async def status(parts: Parts, request: Request[ClinicQuery]) -> Response:
     )
 
 
-async def call_next(parts: Parts, request: Request[CallInput]) -> Reply:
-    given = request.given
-    return await parts.engine.answer(
-        request.venue_id,
-        CallNext(given.desk, given.clinic),
-        rendered(_called),
-        claim=request.claim,
-        origin=request.origin(),
-    )
+async def call_next(_: Parts, request: Request[CallInput]) -> Reply:
+    return await request.do(CallNext(request.given.desk, request.given.clinic), _called)
 
 
-async def done(parts: Parts, request: Request[DoneInput]) -> Reply:
+async def done(_: Parts, request: Request[DoneInput]) -> Reply:
     by_staff = request.caller.may("staff", request.venue_id)
-    return await parts.engine.answer(
-        request.venue_id,
-        Done(request.given.clinic, request.given.user, by_staff),
-        rendered(_done),
-        claim=request.claim,
-        origin=request.origin(),
-    )
+    return await request.do(Done(request.given.clinic, request.given.user, by_staff), _done)
 
 
 async def reset(parts: Parts, request: Request[ClinicInput]) -> Reply:
     def new_round(key: LineKey) -> NewRound:
         return NewRound(success=True, clinic=key.queue_id, round=key.round, message="begins at number 1")
 
-    return await begin_new_round(parts, request, request.given.clinic, rendered(new_round))
+    return await begin_new_round(parts, request, request.given.clinic, new_round)
 
 
 async def position(parts: Parts, request: Request[PositionQuery]) -> Response:

@@ -38,7 +38,7 @@ from dawr.web.doors.restaurant_shapes import (
 )
 from dawr.web.links import NewLink, new_link
 from dawr.web.parts import Parts
-from dawr.web.request import Request, rendered
+from dawr.web.request import Request
 from dawr.web.response import Response, answered
 from dawr.web.routes import Route
 
@@ -71,13 +71,7 @@ async def join(parts: Parts, request: Request[JoinInput]) -> Reply:
         area=given.seatingType,
         most_per_hour=None if request.caller.may_issue(request.venue_id) else parts.joins_per_hour,
     )
-    return await parts.engine.answer(
-        request.venue_id,
-        joining,
-        rendered(lambda place: JoinedAnswer(success=True, data=_joined(place, link)), status=201),
-        claim=request.claim,
-        origin=request.origin(),
-    )
+    return await request.do(joining, lambda place: JoinedAnswer(success=True, data=_joined(place, link)), status=201)
 
 
 async def queue_status(parts: Parts, request: Request[EntryQuery]) -> Response:
@@ -96,17 +90,11 @@ async def list_entries(parts: Parts, request: Request[ListQuery]) -> Response:
     return answered(ListAnswer(success=True, data=shown, next=cursor_at(tickets, most)))
 
 
-async def call_next(parts: Parts, request: Request[NoInput]) -> Reply:
-    return await parts.engine.answer(
-        request.venue_id,
-        CallNext(queue=Unnamed.WAITLIST),
-        rendered(_called),
-        claim=request.claim,
-        origin=request.origin(),
-    )
+async def call_next(_: Parts, request: Request[NoInput]) -> Reply:
+    return await request.do(CallNext(queue=Unnamed.WAITLIST), _called)
 
 
-async def change_status(parts: Parts, request: Request[StatusInput]) -> Reply:
+async def change_status(_: Parts, request: Request[StatusInput]) -> Reply:
     ticket_id = TicketId(request.params["entry"])
     verbs: Mapping[str, Operation[Ticket]] = {
         "CALLED": Call(ticket_id),
@@ -114,12 +102,10 @@ async def change_status(parts: Parts, request: Request[StatusInput]) -> Reply:
         "NO_SHOW": Miss(ticket_id),
         "CANCELLED": Cancel(ticket_id),
     }
-    return await parts.engine.answer(
-        request.venue_id,
+    return await request.do(
         verbs[request.given.status],
-        rendered(lambda ticket: StaffEntryAnswer(success=True, data=_staff_entry(ticket))),
-        claim=request.claim,
-        origin=request.origin(request.given.reason),
+        lambda ticket: StaffEntryAnswer(success=True, data=_staff_entry(ticket)),
+        reason=request.given.reason,
     )
 
 
