@@ -10,12 +10,12 @@ from dawr.domain.errors import QueueInWrongState, QueuePaused, UnknownDesk, Unkn
 from dawr.domain.queue import QueueState, QueueVerb
 from dawr.domain.ticket import LineKey, Ticket
 from dawr.domain.venue import Venue
-from dawr.operations.admin import ChangeQueue
+from dawr.engine.clockwork import sweep_old_rounds
+from dawr.operations.admin import ChangeQueue, Reset
 from dawr.operations.snapshots import LookAtLine, QueueSnapshot
 from dawr.operations.staff import Called, CallNext
 from dawr.reliability.idempotency import Reply
 from dawr.web.api.answers import QueueAnswer, TicketAnswer, queue_answer, ticket_answer
-from dawr.web.new_round import begin_new_round
 from dawr.web.pages_of_lists import Cursor, Limit, Page, page_of
 from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest
@@ -90,7 +90,9 @@ async def reset(parts: Parts, request: Request[Reason]) -> Reply:
     def new_round(key: LineKey) -> RoundAnswer:
         return RoundAnswer(f"{request.venue}:{key.queue_id}", key.day, key.round)
 
-    return await begin_new_round(parts, request, request.code, new_round, reason=request.given.reason)
+    reply = await request.do(Reset(request.code), new_round, reason=request.given.reason)
+    await sweep_old_rounds(parts.engine, request.venue_id, request.code)
+    return reply
 
 
 def change_by(verb: QueueVerb) -> Route:

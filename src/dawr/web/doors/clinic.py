@@ -19,6 +19,8 @@ from dawr.domain.errors import (
 from dawr.domain.staff import Role
 from dawr.domain.ticket import LineKey, State, Ticket, TicketId, VisitId
 from dawr.domain.venue import Venue
+from dawr.engine.clockwork import sweep_old_rounds
+from dawr.operations.admin import Reset
 from dawr.operations.snapshots import LookAtVisitor, QueueSnapshot
 from dawr.operations.staff import Called, CallNext, Done
 from dawr.operations.ticket import Place
@@ -41,7 +43,6 @@ from dawr.web.doors.clinic_shapes import (
     SignedInUser,
 )
 from dawr.web.links import new_link
-from dawr.web.new_round import begin_new_round
 from dawr.web.parts import Parts
 from dawr.web.request import Request
 from dawr.web.response import Response, answered, encoded
@@ -96,7 +97,9 @@ async def reset(parts: Parts, request: Request[ClinicInput]) -> Reply:
     def new_round(key: LineKey) -> NewRound:
         return NewRound(success=True, clinic=key.queue_id, round=key.round, message="begins at number 1")
 
-    return await begin_new_round(parts, request, request.given.clinic, new_round)
+    reply = await request.do(Reset(request.given.clinic), new_round)
+    await sweep_old_rounds(parts.engine, request.venue_id, request.given.clinic)
+    return reply
 
 
 async def position(parts: Parts, request: Request[PositionQuery]) -> Response:
