@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Iterable
-from http import HTTPStatus
 
 import structlog
 from starlette.types import Receive, Scope, Send
@@ -18,22 +17,16 @@ from dawr.web.event_stream import Stream
 from dawr.web.parts import Parts
 from dawr.web.problems import Problem, problem_of
 from dawr.web.request import RawRequest
-from dawr.web.response import HTML, PROBLEM_JSON, Header, Response
+from dawr.web.response import PROBLEM_JSON, Header, Response, head_of, headers_of_kind, headers_of_one
 from dawr.web.router import NOTHING, Router
 from dawr.web.routes import Route
-from dawr.web.security import HSTS, PAGE_SECURITY_HEADERS, SECURITY_HEADERS
+from dawr.web.security import HSTS
 from dawr.web.server.protocol import respond
 
 log = structlog.get_logger("dawr.web")
 
 OUR_FAULT = 500
 OUTCOME_OF_KEY = {"idempotency-key-reused": "conflict", "idempotency-in-progress": "in_progress"}
-
-NOT_STORED: Header = (b"cache-control", b"no-store")
-
-STATUS_LINES = {status.value: b"HTTP/1.1 %d %b\r\n" % (status, status.phrase.encode()) for status in HTTPStatus}
-API_HEAD = b"".join(b"%b: %b\r\n" % header for header in (NOT_STORED, *SECURITY_HEADERS))
-PAGE_HEAD = b"".join(b"%b: %b\r\n" % header for header in (NOT_STORED, *PAGE_SECURITY_HEADERS))
 
 
 class App:
@@ -118,38 +111,23 @@ class App:
 
     async def _send(self, response: Response | Stream, raw: RawRequest, send: Send) -> None:
         if isinstance(response, Stream):
-            extra = self._headers(raw, SECURITY_HEADERS)
-            await response.send_to(raw.scope, raw.receive, send, extra)
+            headers = [*headers_of_kind(response.kind), *self._headers(response, raw, None)]
+            await response.send_to(raw.scope, raw.receive, send, headers)
             return
+        own = self._headers(response, raw, response.body)
         cycle = raw.scope.get("extensions", NOTHING).get("dawr.cycle")
         if cycle is not None:
-            await respond(cycle, self._head(response, raw), response.body)
+            await respond(cycle, head_of(response.status, response.kind, own), response.body)
             return
-        extra = self._headers(raw, PAGE_SECURITY_HEADERS if response.kind is HTML else SECURITY_HEADERS)
-        length = (b"content-length", b"%d" % len(response.body))
-        headers = [response.kind, length, NOT_STORED, *response.headers, *extra]
+        headers = [*headers_of_kind(response.kind), *own]
         await send({"type": "http.response.start", "status": response.status, "headers": headers})
         await send({"type": "http.response.body", "body": response.body})
 
-    def _head(self, response: Response, raw: RawRequest) -> bytes:
-        """The same headers as bytes: what is always the same was put together once."""
-        always = PAGE_HEAD if response.kind is HTML else API_HEAD
-        parts = [
-            STATUS_LINES[response.status],
-            always,
-            b"content-type: %b\r\ncontent-length: %d\r\nx-correlation-id: %b\r\n"
-            % (response.kind[1], len(response.body), raw.correlation_id.encode()),
-            *(b"%b: %b\r\n" % header for header in response.headers),
-        ]
+    def _headers(self, response: Response | Stream, raw: RawRequest, body: bytes | None) -> list[Header]:
+        """What this answer says to this caller, besides what every answer of its kind does."""
+        headers = [*headers_of_one(raw.correlation_id, body), *response.headers]
         if b"origin" in raw.headers:
-            parts += [b"%b: %b\r\n" % header for header in self._cors.headers(raw.headers[b"origin"])]
-        if b"x-forwarded-proto" in raw.headers and self._parts.clients.is_secure(raw.scope):
-            parts.append(b"%b: %b\r\n" % HSTS)
-        return b"".join(parts)
-
-    def _headers(self, raw: RawRequest, security: tuple[Header, ...]) -> tuple[Header, ...]:
-        headers = ((b"x-correlation-id", raw.correlation_id.encode()), *security)
+            headers += self._cors.headers(raw.headers[b"origin"])
         if self._parts.clients.is_secure(raw.scope):
-            headers = (*headers, HSTS)
-        origin = raw.headers.get(b"origin")
-        return headers if origin is None else (*headers, *self._cors.headers(origin))
+            headers.append(HSTS)
+        return headers
