@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Callable, Iterable
 
 import structlog
-from starlette.types import Receive, Scope, Send
 
 from dawr.engine.engine import Stopping
 from dawr.observe.access_log import NO_ROUTE, AccessLog, known_method
 from dawr.observe.instruments import Instruments
 from dawr.ports import OutcomeUnknown
 from dawr.reliability import correlation
+from dawr.reliability.asgi import Receive, Scope, Send
 from dawr.web.cors import Cors
 from dawr.web.endpoint import REPLAYED, Endpoint
 from dawr.web.event_stream import Stream

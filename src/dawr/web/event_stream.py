@@ -3,9 +3,8 @@
 import asyncio
 from collections.abc import Callable, Iterable
 
-from starlette.types import Receive, Scope, Send
-
 from dawr.live.watcher import Watcher
+from dawr.reliability.asgi import Receive, Scope, Send
 from dawr.web.response import EVENT_STREAM, Header
 
 NOT_BUFFERED: Header = (b"x-accel-buffering", b"no")

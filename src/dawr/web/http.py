@@ -4,8 +4,8 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 import msgspec
-from starlette.types import Receive
 
+from dawr.reliability.asgi import Receive
 from dawr.web.problems import BadRequest
 from dawr.web.request import RawRequest
 

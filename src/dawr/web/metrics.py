@@ -3,10 +3,9 @@
 from hmac import compare_digest
 from socket import socket
 
-from starlette.types import ASGIApp, Receive, Scope, Send
-
 from dawr.observe.instruments import Instruments
 from dawr.observe.metrics.text import CONTENT_TYPE
+from dawr.reliability.asgi import ASGIApp, Receive, Scope, Send
 from dawr.web.auth import CHALLENGE
 from dawr.web.caller import ANYBODY
 from dawr.web.endpoint import Endpoint

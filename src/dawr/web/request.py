@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
 import msgspec
-from starlette.types import Receive, Scope
 
 from dawr.domain.errors import InvalidValue, Refused
 from dawr.domain.events import Origin
@@ -12,6 +11,7 @@ from dawr.domain.staff import Role
 from dawr.domain.venue import VenueId
 from dawr.engine.engine import Engine
 from dawr.operations.operation import Operation
+from dawr.reliability.asgi import Receive, Scope
 from dawr.reliability.idempotency import Claim, Reply
 from dawr.web.caller import Caller
 from dawr.web.problems import NO_WORDS, problem_reply
