@@ -30,7 +30,7 @@ from dawr.engine.status_cache import StatusCache
 from dawr.operations.snapshots import AtMoment, LookAtQueue, QueueSnapshot
 from dawr.reliability.shared import Shared
 from dawr.web.api.answers import queue_answer
-from dawr.web.call import encoded
+from dawr.web.response import encoded
 from tests.servers import PostgresServer, ValkeyServer, server_directory
 
 CALLERS = 64

@@ -1,11 +1,15 @@
-"""What the tests of accounts do again and again: add somebody, sign in, make a token."""
+"""What the tests of accounts do again and again: add somebody, disable them, sign in, make a token."""
+
+from typing import Any
 
 from dawr.accounts.accounts import Accounts
 from dawr.domain.events import Origin
 from dawr.domain.staff import Role, StaffMember
 from dawr.domain.token import Token
 from dawr.domain.venue import Venue
-from dawr.reliability.idempotency import Reply
+from dawr.operations.operation import Operation
+from dawr.operations.people import DisableStaff
+from dawr.reliability.idempotency import Claim, Reply
 
 HOUR = 60 * 60 * 1000
 PASSWORD = "a long walk to the sea"
@@ -17,8 +21,26 @@ def rendered(made: StaffMember | Token) -> Reply:
     return Reply(201, (made.username if isinstance(made, StaffMember) else made.token_id).encode())
 
 
+async def do(
+    accounts: Accounts,
+    venue: Venue,
+    operation: Operation[Any],
+    *,
+    claim: Claim | None = None,
+    origin: Origin = BY_AMNA,
+) -> Reply:
+    return await accounts._engine.answer(venue.id, operation, rendered, claim=claim, origin=origin)
+
+
 async def add(accounts: Accounts, venue: Venue, name: str = "amna", role: Role = "owner") -> None:
-    await accounts.add_staff(venue.id, name, role, PASSWORD, by=None, known_to={}, render=rendered, origin=BY_TOOL)
+    adding = await accounts.add_staff(name, role, PASSWORD, by=None, known_to={})
+    await do(accounts, venue, adding, origin=BY_TOOL)
+
+
+async def disable(accounts: Accounts, venue: Venue, name: str, by: Role, *, claim: Claim | None = None) -> Reply:
+    reply = await do(accounts, venue, DisableStaff(name, by), claim=claim)
+    await accounts.sign_out_everywhere(name)
+    return reply
 
 
 async def signed_in(accounts: Accounts, name: str = "amna", password: str = PASSWORD) -> str:
@@ -28,5 +50,6 @@ async def signed_in(accounts: Accounts, name: str = "amna", password: str = PASS
 
 
 async def make_token(accounts: Accounts, venue: Venue, role: Role = "staff", by: Role | None = "owner") -> str:
-    _, bearer = await accounts.make_token(venue.id, "api", role, "A program", by=by, render=rendered, origin=BY_AMNA)
+    making, bearer = accounts.new_token(venue.id, "api", role, "A program", by=by, made_by="staff:amna")
+    await do(accounts, venue, making)
     return bearer

@@ -19,7 +19,7 @@ from dawr.domain.venue import Venue
 from dawr.engine.engine import Engine
 from dawr.operations.people import LookAtStaff
 from dawr.ports import Busy, Store
-from tests.accounts.doing import BY_AMNA, BY_TOOL, HOUR, PASSWORD, add, make_token, rendered, signed_in
+from tests.accounts.doing import BY_AMNA, BY_TOOL, HOUR, PASSWORD, add, do, make_token, signed_in
 from tests.builders import DrivenClock, a_claim, a_queue, a_venue
 from tests.stores.doing import create_venue, events_of
 
@@ -148,9 +148,8 @@ async def test_nothing_that_lets_anybody_in_is_in_the_database_or_in_an_event(
     session = await signed_in(accounts)
     await accounts.who(session)
     bearer = await make_token(accounts, venue)
-    _, kept_bearer = await accounts.make_token(
-        venue.id, "display", None, "TV", by=None, render=rendered, claim=a_claim(), origin=BY_TOOL
-    )
+    making, kept_bearer = accounts.new_token(venue.id, "display", None, "TV", by=None, made_by="command line")
+    await do(accounts, venue, making, claim=a_claim(), origin=BY_TOOL)
     await accounts.set_password("amna", "another password")
 
     secrets = [PASSWORD, "another password", session.removeprefix("dws_"), code]

@@ -21,7 +21,7 @@ from dawr.operations.people import LookAtStaff
 from dawr.ports import Store
 from dawr.reliability.idempotency import Reply
 from dawr.stores.sqlite import SqliteStore
-from tests.accounts.doing import BY_AMNA, BY_TOOL, PASSWORD, add, rendered, signed_in
+from tests.accounts.doing import BY_TOOL, PASSWORD, add, disable, do, signed_in
 from tests.builders import Told, a_claim, a_venue
 from tests.stores.doing import create_venue, kinds_of
 from tests.stores.locked import Elsewhere
@@ -30,20 +30,11 @@ from tests.stores.locked import Elsewhere
 async def test_a_retried_addition_makes_one_account_and_gets_the_same_answer(
     accounts: Accounts, engine: Engine, venue: Venue
 ) -> None:
-    replies = [
-        await accounts.add_staff(
-            venue.id,
-            "basma",
-            "staff",
-            PASSWORD,
-            by="manager",
-            known_to={venue.id: "manager"},
-            render=rendered,
-            claim=a_claim(),
-            origin=BY_AMNA,
-        )
-        for _ in range(3)
-    ]
+    async def add_again() -> Reply:
+        adding = await accounts.add_staff("basma", "staff", PASSWORD, by="manager", known_to={venue.id: "manager"})
+        return await do(accounts, venue, adding, claim=a_claim())
+
+    replies = [await add_again() for _ in range(3)]
 
     assert {reply.body for reply in replies} == {b"basma"}
     assert [reply.replayed for reply in replies] == [False, True, True]
@@ -54,9 +45,7 @@ async def test_nobody_adds_somebody_above_their_own_role_and_no_account_is_made(
     accounts: Accounts, store: Store, venue: Venue
 ) -> None:
     with pytest.raises(RoleTooLow):
-        await accounts.add_staff(
-            venue.id, "basma", "owner", PASSWORD, by="manager", known_to={}, render=rendered, origin=BY_AMNA
-        )
+        await accounts.add_staff("basma", "owner", PASSWORD, by="manager", known_to={})
 
     assert await store.accounts.find("basma") is None
 
@@ -64,9 +53,7 @@ async def test_nobody_adds_somebody_above_their_own_role_and_no_account_is_made(
 async def test_a_new_account_needs_a_password_that_is_good_enough(accounts: Accounts, venue: Venue) -> None:
     for password in (None, "short", "password123", "basma"):
         with pytest.raises(InvalidValue):
-            await accounts.add_staff(
-                venue.id, "basma", "staff", password, by=None, known_to={}, render=rendered, origin=BY_TOOL
-            )
+            await accounts.add_staff("basma", "staff", password, by=None, known_to={})
 
 
 async def test_a_name_that_is_taken_elsewhere_is_taken_here_unless_one_manages_them_there(
@@ -76,9 +63,8 @@ async def test_a_name_that_is_taken_elsewhere_is_taken_here_unless_one_manages_t
     await add(accounts, second, "basma", "staff")
 
     async def add_here(known_to: dict[VenueId, Role]) -> Reply:
-        return await accounts.add_staff(
-            venue.id, "basma", "staff", None, by="owner", known_to=known_to, render=rendered, origin=BY_AMNA
-        )
+        adding = await accounts.add_staff("basma", "staff", None, by="owner", known_to=known_to)
+        return await do(accounts, venue, adding)
 
     strangers: list[dict[VenueId, Role]] = [{}, {venue.id: "owner"}, {venue.id: "owner", second.id: "staff"}]
     for known_to in strangers:
@@ -94,9 +80,8 @@ async def test_an_account_keeps_its_password_when_it_is_added_elsewhere(
     await add(accounts, venue)
     second = await create_venue(store, a_venue())
 
-    await accounts.add_staff(
-        second.id, "amna", "viewer", "another password", by=None, known_to={}, render=rendered, origin=BY_TOOL
-    )
+    adding = await accounts.add_staff("amna", "viewer", "another password", by=None, known_to={})
+    await do(accounts, second, adding)
 
     assert await accounts.sign_in("amna", "another password") is None
     assert await accounts.sign_in("amna", PASSWORD) is not None
@@ -109,16 +94,8 @@ async def test_an_addition_that_was_cut_short_can_be_made_again_with_its_passwor
     await store.accounts.add(Account(AccountId("left behind"), "basma", await passwords.hash(PASSWORD), 0))
 
     async def again(password: str) -> Reply:
-        return await accounts.add_staff(
-            venue.id,
-            "basma",
-            "staff",
-            password,
-            by="owner",
-            known_to={venue.id: "owner"},
-            render=rendered,
-            origin=BY_AMNA,
-        )
+        adding = await accounts.add_staff("basma", "staff", password, by="owner", known_to={venue.id: "owner"})
+        return await do(accounts, venue, adding)
 
     with pytest.raises(UsernameTaken):
         await again("a wrong password")
@@ -145,7 +122,7 @@ async def test_whoever_is_disabled_at_a_venue_is_signed_out_at_once(
         await add(accounts, place, "basma", "staff")
     session = await signed_in(accounts, "basma")
 
-    reply = await accounts.disable_at(venue.id, "Basma", by="manager", render=rendered, origin=BY_AMNA)
+    reply = await disable(accounts, venue, "Basma", "manager")
 
     assert reply.body == b"basma"
     assert await accounts.who(session) is None
@@ -164,19 +141,14 @@ async def test_whoever_cannot_be_signed_out_just_then_may_nothing_here_all_the_s
     session = await signed_in(accounts, "basma")
     engine._lanes[0]._listeners = [Told(elsewhere.lock)]
 
-    async def disable() -> Reply:
-        return await accounts.disable_at(
-            venue.id, "basma", by="manager", render=rendered, claim=a_claim(), origin=BY_AMNA
-        )
-
-    reply = await disable()
+    reply = await disable(accounts, venue, "basma", "manager", claim=a_claim())
     elsewhere.unlock()
     still = await accounts.who(session)
 
     assert reply.body == b"basma"
     assert still is not None
     assert [member.venue_id for member in still.memberships] == [second.id]
-    assert (await disable()).replayed
+    assert (await disable(accounts, venue, "basma", "manager", claim=a_claim())).replayed
     assert await accounts.who(session) is None
     elsewhere.close()
 
@@ -186,9 +158,9 @@ async def test_a_refused_disabling_signs_nobody_out(accounts: Accounts, venue: V
     session = await signed_in(accounts)
 
     with pytest.raises(RoleTooLow):
-        await accounts.disable_at(venue.id, "amna", by="manager", render=rendered, origin=BY_AMNA)
+        await disable(accounts, venue, "amna", "manager")
     with pytest.raises(LastOwner):
-        await accounts.disable_at(venue.id, "amna", by="owner", render=rendered, origin=BY_AMNA)
+        await disable(accounts, venue, "amna", "owner")
 
     assert await accounts.who(session) is not None
 

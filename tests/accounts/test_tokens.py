@@ -11,7 +11,7 @@ from dawr.domain.venue import Venue, VenueId
 from dawr.engine.engine import Engine
 from dawr.operations.tokens import RevokeToken
 from dawr.ports import Store
-from tests.accounts.doing import BY_AMNA, make_token, rendered
+from tests.accounts.doing import do, make_token
 from tests.builders import a_claim
 from tests.stores.doing import kinds_of
 
@@ -61,20 +61,13 @@ async def test_a_retried_token_is_made_once_and_what_is_stored_opens_nothing(
     accounts: Accounts, engine: Engine, venue: Venue
 ) -> None:
     made = [
-        await accounts.make_token(
-            venue.id,
-            "kiosk",
-            None,
-            "By the door",
-            by="manager",
-            render=rendered,
-            claim=a_claim(),
-            origin=BY_AMNA,
-        )
-        for _ in range(2)
+        accounts.new_token(venue.id, "kiosk", None, "By the door", by="manager", made_by="staff:amna") for _ in range(2)
     ]
+    (making, bearer), (making_again, other_bearer) = made
 
-    (first, bearer), (second, other_bearer) = made
+    first = await do(accounts, venue, making, claim=a_claim())
+    second = await do(accounts, venue, making_again, claim=a_claim())
+
     assert (first.body, first.replayed, second.replayed) == (second.body, False, True)
     assert await accounts.token(bearer) is not None
     assert await accounts.token(other_bearer) is None

@@ -18,7 +18,6 @@ import pytest
 from dawr import bootstrap
 from dawr.bootstrap.installation import COMMAND_LINE, Dawr
 from dawr.domain.venue import VenueId
-from dawr.reliability.idempotency import Reply
 from dawr.settings import Settings
 from tests.api.world import PASSWORD, venue
 from tests.builders import a_new
@@ -79,16 +78,8 @@ async def owners_at(settings: Settings) -> list[str]:
 
 
 async def an_owner(dawr: Dawr, venue_id: VenueId, name: str) -> str:
-    await dawr.accounts.add_staff(
-        venue_id,
-        name,
-        "owner",
-        PASSWORD,
-        by=None,
-        known_to={},
-        render=lambda member: Reply(201, member.username.encode()),
-        origin=COMMAND_LINE,
-    )
+    adding = await dawr.accounts.add_staff(name, "owner", PASSWORD, by=None, known_to={})
+    await dawr.engine.do(venue_id, adding, origin=COMMAND_LINE)
     signed_in = await dawr.accounts.sign_in(name, PASSWORD)
     assert signed_in is not None
     return signed_in[0]

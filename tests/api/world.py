@@ -13,11 +13,10 @@ from dawr import bootstrap
 from dawr.accounts.accounts import Accounts
 from dawr.bootstrap import system
 from dawr.bootstrap.installation import COMMAND_LINE, Dawr
-from dawr.domain.staff import ROLES, Role, StaffMember
-from dawr.domain.token import Token, TokenId, TokenKind, venue_of
+from dawr.domain.staff import ROLES, Role
+from dawr.domain.token import TokenId, TokenKind, venue_of
 from dawr.domain.venue import Venue, VenueId
 from dawr.operations.tokens import RevokeToken
-from dawr.reliability.idempotency import Reply
 from dawr.settings import Settings
 from tests.running import Answer, Client, zone_where_it_is_noon
 
@@ -168,20 +167,14 @@ def venue(slug: str) -> Venue:
     return msgspec.convert(document, Venue)
 
 
-def _told(made: StaffMember | Token) -> Reply:
-    return Reply(201, (made.username if isinstance(made, StaffMember) else made.token_id).encode())
-
-
 async def _add(dawr: Dawr, name: str, venue_id: VenueId, role: Role) -> None:
-    await dawr.accounts.add_staff(
-        venue_id, name, role, PASSWORD, by=None, known_to={}, render=_told, origin=COMMAND_LINE
-    )
+    adding = await dawr.accounts.add_staff(name, role, PASSWORD, by=None, known_to={})
+    await dawr.engine.do(venue_id, adding, origin=COMMAND_LINE)
 
 
 async def _token(dawr: Dawr, venue_id: VenueId, kind: TokenKind, role: Role | None) -> str:
-    _, bearer = await dawr.accounts.make_token(
-        venue_id, kind, role, f"A {kind}", by=None, render=_told, origin=COMMAND_LINE
-    )
+    making, bearer = dawr.accounts.new_token(venue_id, kind, role, f"A {kind}", by=None, made_by="command line")
+    await dawr.engine.do(venue_id, making, origin=COMMAND_LINE)
     return bearer
 
 

@@ -11,7 +11,6 @@ from dawr.domain.staff import Role
 from dawr.domain.venue import Venue
 from dawr.engine.engine import Engine
 from dawr.operations.operation import Operation
-from dawr.reliability.idempotency import Reply
 from tests.builders import DrivenClock
 from tests.running import Answer, Client
 
@@ -47,9 +46,10 @@ class Here(msgspec.Struct, frozen=True):
 
     async def bearer(self, role: Role = "staff") -> str:
         """A token of this role, made on the command line."""
-        _, bearer = await self.dawr.accounts.make_token(
-            self.venue.id, "api", role, "A program", by=None, render=lambda _: Reply(201, b""), origin=COMMAND_LINE
+        making, bearer = self.dawr.accounts.new_token(
+            self.venue.id, "api", role, "A program", by=None, made_by="command line"
         )
+        await self.engine.do(self.venue.id, making, origin=COMMAND_LINE)
         return bearer
 
     async def ask(self, question: Callable[[Client], Answer]) -> Answer:

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dawr.reliability import correlation
-from dawr.reliability.correlation import Correlation, Message, Receive, Send, Trace
+from dawr.reliability.asgi import Message, Receive, Send
+from dawr.reliability.correlation import Correlation, Trace
 
 TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736"
 PARENT_ID = "00f067aa0ba902b7"

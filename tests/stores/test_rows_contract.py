@@ -41,7 +41,7 @@ class Counted(Operation[None], frozen=True):
 
     visit_id: VisitId
 
-    def decide(self, tx: Transaction, now: int) -> None | Refused:  # noqa: ARG002
+    def decide(self, tx: Transaction, now: int) -> Refused | None:  # noqa: ARG002
         visit = tx.get(VISITS, self.visit_id)
         tx.put(VISITS, msgspec.structs.replace(visit, left_at=(visit.left_at or 0) + 1))
         return VenueInactive("clinic")
@@ -61,7 +61,7 @@ class Raised(Counted, frozen=True):
 class RefusedForNothing(Operation[None], frozen=True):
     """Returns a refusal without having changed anything."""
 
-    def decide(self, tx: Transaction, now: int) -> None | Refused:  # noqa: ARG002
+    def decide(self, tx: Transaction, now: int) -> Refused | None:  # noqa: ARG002
         return VenueInactive("clinic")
 
 

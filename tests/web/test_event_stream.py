@@ -9,7 +9,6 @@ import msgspec
 import pytest
 from starlette.types import Message
 
-from dawr.domain.events import NOBODY
 from dawr.domain.ticket import Ticket
 from dawr.domain.token import TokenId
 from dawr.domain.venue import VenueId
@@ -18,7 +17,6 @@ from dawr.live.joining import Wish
 from dawr.live.watcher import MOST_BYTES, Watcher
 from dawr.operations.admin import ChangeQueue
 from dawr.operations.tokens import RevokeToken
-from dawr.reliability.idempotency import Reply
 from dawr.settings import Settings
 from dawr.web.api.events import NOTICES, Changes
 from dawr.web.event_stream import Stream
@@ -346,16 +344,9 @@ async def take_with_link(here: Installation, visit_id: str, secret_hash: str) ->
 
 async def a_token(here: Installation) -> tuple[TokenId, dict[str, str]]:
     """A viewer's, and the header that shows it."""
-    reply, bearer = await here.dawr.accounts.make_token(
-        here.venue_id,
-        "api",
-        "viewer",
-        "a wall display",
-        by=None,
-        render=lambda token: Reply(200, token.token_id.encode()),
-        origin=NOBODY,
-    )
-    return TokenId(reply.body.decode()), {"Authorization": f"Bearer {bearer}"}
+    making, bearer = here.dawr.accounts.new_token(here.venue_id, "api", "viewer", "a wall display", by=None, made_by="")
+    token = await here.dawr.engine.do(here.venue_id, making)
+    return token.token_id, {"Authorization": f"Bearer {bearer}"}
 
 
 async def eventually_true(holds: Callable[[], bool]) -> None:

@@ -22,8 +22,9 @@ from dawr.observe.instruments import Instruments
 from dawr.operations.admin import ChangeQueue
 from dawr.settings import Settings
 from dawr.web.app import App
-from dawr.web.call import Call, Response
 from dawr.web.parts import Parts
+from dawr.web.request import Request
+from dawr.web.response import Response
 from dawr.web.routes import Route
 from tests.builders import a_queue
 from tests.running import Client, DawrServer, zone_where_it_is_noon
@@ -160,7 +161,7 @@ async def test_what_a_caller_did_wrong_is_no_error_of_ours(tmp_path: Path) -> No
     assert [line["event"] for line in written.events()] == ["request"]
 
 
-async def broken(_: Parts, __: Call[None]) -> Response:
+async def broken(_: Parts, __: Request[None]) -> Response:
     raise ValueError("'Amna' of +97455123456 is not known")
 
 
@@ -212,7 +213,7 @@ def test_requests_are_counted_though_no_line_is_wanted() -> None:
     counted: list[tuple[str, str, int, int]] = []
     for kind in (AccessLog, NoAccessLog, NoLog):
         written = Written(kind)
-        written.log.count = lambda *request: counted.append(request)
+        written.log.count = lambda *raw: counted.append(raw)
         written.log.record("BREW", "/x", 200, AT_NOON - 5, "abc")
 
     assert counted == [("OTHER", "/x", 200, 5)] * 3

@@ -5,7 +5,7 @@ password or a membership was wrong is never told apart. What changes a venue is 
 any other, with its event.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 
 from dawr.accounts.create_venue import Kept, create_owned_venue, nothing_kept
@@ -18,7 +18,6 @@ from dawr.domain.staff import (
     LONGEST_USERNAME,
     MANAGES_PEOPLE,
     Role,
-    StaffMember,
     at_least,
     must_grant,
     must_leave_an_owner,
@@ -29,7 +28,6 @@ from dawr.engine.engine import Engine
 from dawr.operations.people import AddStaff, DisableStaff, EnableStaff, LookAtStaff
 from dawr.operations.tokens import MakeToken
 from dawr.ports import Clock, Ids, Store, StoreFault
-from dawr.reliability.idempotency import Claim, Reply
 
 SESSION = "dws_"
 TOKEN = "dwt_"  # noqa: S105 - the mark of one, not one
@@ -108,7 +106,7 @@ class Accounts:
             return None
         return token
 
-    async def make_token(
+    def new_token(
         self,
         venue_id: VenueId,
         kind: TokenKind,
@@ -116,11 +114,9 @@ class Accounts:
         name: str,
         *,
         by: Role | None,
-        render: Callable[[Token], Reply],
-        claim: Claim | None = None,
-        origin: Origin,
-    ) -> tuple[Reply, str]:
-        """The reply, and the bearer text to be told once: nothing that is stored has it, so a replay cannot."""
+        made_by: str,
+    ) -> tuple[MakeToken, str]:
+        """What makes it, and the bearer text to be told once: nothing that is stored has it, so a replay cannot."""
         token_id, secret = TokenId(self._ids.new(venue_id)), self._ids.token()
         making = MakeToken(
             token_id=token_id,
@@ -128,28 +124,23 @@ class Accounts:
             kind=kind,
             name=name,
             role=role,
-            made_by=origin.actor or "",
+            made_by=made_by,
             by=by,
         )
-        reply = await self._engine.answer(venue_id, making, render, claim=claim, origin=origin)
-        return reply, f"{TOKEN}{token_id}.{secret}"
+        return making, f"{TOKEN}{token_id}.{secret}"
 
     # Staff
 
     async def add_staff(
         self,
-        venue_id: VenueId,
         username: str,
         role: Role,
         password: str | None,
         *,
         by: Role | None,
         known_to: Mapping[VenueId, Role],
-        render: Callable[[StaffMember], Reply],
-        claim: Claim | None = None,
-        origin: Origin,
-    ) -> Reply:
-        """Make somebody a member of staff, with an account if they have none.
+    ) -> AddStaff:
+        """What makes somebody staff of a venue; with an account, which is made here if they have none.
 
         An account that is there keeps its password. The command line (`by` is None) adds any; others add
         whom they manage elsewhere (`known_to`): to everybody else such a name is just taken.
@@ -161,25 +152,12 @@ class Accounts:
             account, is_new = await self._new_account(name, password)
         if not is_new and by is not None and not await self._is_known(account, known_to, password):
             raise UsernameTaken(name)
-        adding = AddStaff(account.account_id, account.username, role, by)
-        return await self._engine.answer(venue_id, adding, render, claim=claim, origin=origin)
+        return AddStaff(account.account_id, account.username, role, by)
 
-    async def disable_at(
-        self,
-        venue_id: VenueId,
-        username: str,
-        *,
-        by: Role | None,
-        render: Callable[[StaffMember], Reply],
-        claim: Claim | None = None,
-        origin: Origin,
-    ) -> Reply:
-        """At this venue they may nothing any more; they are signed out everywhere."""
-        disabling = DisableStaff(username, by)
-        reply = await self._engine.answer(venue_id, disabling, render, claim=claim, origin=origin)
-        with suppress(StoreFault):  # who is disabled may nothing here any more, signed in or not
+    async def sign_out_everywhere(self, username: str) -> None:
+        """What follows when somebody was disabled at a venue."""
+        with suppress(StoreFault):  # who is disabled may nothing there any more, signed in or not
             await self._store.end_sessions((await self._called(username)).account_id)
-        return reply
 
     async def disable(self, username: str, *, origin: Origin) -> None:
         """The whole account: at every venue, and signed out. A venue's last owner is refused before anything."""

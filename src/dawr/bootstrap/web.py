@@ -5,8 +5,6 @@ import socket
 from collections.abc import Callable, Sequence
 from time import time_ns
 
-from starlette.types import ASGIApp
-
 from dawr.bootstrap.fitness import environment
 from dawr.bootstrap.installation import Dawr
 from dawr.bootstrap.system import correlation_id, ticks
@@ -15,6 +13,7 @@ from dawr.observe.access_log import AccessLog
 from dawr.observe.instruments import Instruments
 from dawr.observe.metrics.metrics import Metrics
 from dawr.observe.metrics.region import Region
+from dawr.reliability.asgi import ASGIApp
 from dawr.reliability.rate_limit import Hits
 from dawr.settings import Settings
 from dawr.web.app import App

@@ -3,15 +3,19 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
 from dawr import bootstrap
 from dawr.bootstrap import control
-from dawr.bootstrap.installation import Dawr
+from dawr.bootstrap.installation import COMMAND_LINE, Dawr
 from dawr.observe import logs
+from dawr.operations.operation import Operation
 from dawr.settings import Settings
 from dawr.stores.data_directory import DataDirectory, DataDirectoryInUse
+
+R = TypeVar("R")
 
 
 def write(settings: Settings, command: str, argument: object, do: Callable[[Dawr], Awaitable[str]]) -> str:
@@ -31,3 +35,8 @@ def write(settings: Settings, command: str, argument: object, do: Callable[[Dawr
     except DataDirectoryInUse:
         answer = control.ask(DataDirectory(Path(settings.data)).control_socket, command, argument)
         return msgspec.json.decode(answer, type=str)
+
+
+async def do(dawr: Dawr, venue: str, operation: Operation[R]) -> R:
+    """Have an operation done at a venue, by its slug or id, in the name of the command line."""
+    return await dawr.engine.do(await dawr.engine.find_venue(venue), operation, origin=COMMAND_LINE)

@@ -16,8 +16,7 @@ from dawr.domain.account import checked_username
 from dawr.domain.errors import InvalidValue
 from dawr.domain.staff import ROLES, Role, StaffMember
 from dawr.engine.engine import Engine
-from dawr.operations.people import ChangeRole, EnableStaff, LookAtStaff
-from dawr.reliability.idempotency import Reply
+from dawr.operations.people import ChangeRole, DisableStaff, EnableStaff, LookAtStaff
 from dawr.settings import Settings
 
 EVERYWHERE = "everywhere"
@@ -119,16 +118,16 @@ async def change(dawr: Dawr, change: StaffChange) -> str:
         return await _set_password(dawr, name, change.password)
     if change.venue is None:
         return await _everywhere(dawr, name, change.verb)
-    venue_id = await dawr.engine.find_venue(change.venue)
     if change.verb == "add":
         return await _add(dawr, change)
     if change.verb == "disable":
-        await dawr.accounts.disable_at(venue_id, name, by=None, render=_nothing_to_render, origin=COMMAND_LINE)
+        await one_writer.do(dawr, change.venue, DisableStaff(name, None))
+        await dawr.accounts.sign_out_everywhere(name)
         return f"{name} is disabled at {change.venue}."
     if change.verb == "enable":
-        await dawr.engine.do(venue_id, EnableStaff(name, None), origin=COMMAND_LINE)
+        await one_writer.do(dawr, change.venue, EnableStaff(name, None))
         return f"{name} is enabled at {change.venue}."
-    member = await dawr.engine.do(venue_id, ChangeRole(name, _role(change), None), origin=COMMAND_LINE)
+    member = await one_writer.do(dawr, change.venue, ChangeRole(name, _role(change), None))
     return f"{name} is {member.role} at {change.venue}."
 
 
@@ -136,16 +135,9 @@ async def _add(dawr: Dawr, change: StaffChange) -> str:
     name, venue = checked_username(change.username), change.venue or ""
     had_account = await dawr.store.accounts.find(name) is not None
     password = dawr.ids.token() if change.password is None else change.password
-    await dawr.accounts.add_staff(
-        await dawr.engine.find_venue(venue),
-        name,
-        _role(change),
-        password,
-        by=None,
-        known_to={},
-        render=_nothing_to_render,
-        origin=COMMAND_LINE,
-    )
+    venue_id = await dawr.engine.find_venue(venue)
+    adding = await dawr.accounts.add_staff(name, _role(change), password, by=None, known_to={})
+    await one_writer.do(dawr, venue_id, adding)
     added = f"{name} is {change.role} at {venue}."
     if had_account:
         return f"{added} The account was there already, and keeps its password."
@@ -173,10 +165,6 @@ def _role(change: StaffChange) -> Role:
     if change.role is None:
         raise InvalidValue("role", "Say which role.")
     return change.role
-
-
-def _nothing_to_render(_: StaffMember) -> Reply:
-    return Reply(200, b"")
 
 
 def _write(settings: Settings, asked: StaffChange) -> None:

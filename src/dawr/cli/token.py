@@ -15,7 +15,6 @@ from dawr.domain.staff import ROLES, Role
 from dawr.domain.token import Token, TokenId, TokenKind, venue_of
 from dawr.engine.engine import Engine
 from dawr.operations.tokens import LookAtTokens, RevokeToken
-from dawr.reliability.idempotency import Reply
 from dawr.settings import Settings
 
 KINDS = ("api", "kiosk", "display")
@@ -79,26 +78,17 @@ async def change(dawr: Dawr, change: TokenChange) -> str:
     """What a tool asks for, done, and said: a new token is its bearer text alone, ready to be piped."""
     if isinstance(change, NewToken):
         venue_id = await dawr.engine.find_venue(change.venue)
-        _, bearer = await dawr.accounts.make_token(
-            venue_id,
-            change.kind,
-            change.role,
-            change.name,
-            by=None,
-            render=_nothing_to_render,
-            origin=COMMAND_LINE,
+        making, bearer = dawr.accounts.new_token(
+            venue_id, change.kind, change.role, change.name, by=None, made_by=COMMAND_LINE.actor or ""
         )
+        await one_writer.do(dawr, venue_id, making)
         return bearer
     token_id = TokenId(change.token_id)
     try:
-        token = await dawr.engine.do(venue_of(token_id), RevokeToken(token_id, None), origin=COMMAND_LINE)
+        token = await one_writer.do(dawr, venue_of(token_id), RevokeToken(token_id, None))
     except UnknownVenue:
         raise UnknownToken from None
     return f"Token {token.token_id} ({token.name}) is revoked."
-
-
-def _nothing_to_render(_: Token) -> Reply:
-    return Reply(200, b"")
 
 
 def _write(settings: Settings, asked: TokenChange) -> None:

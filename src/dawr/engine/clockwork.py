@@ -15,8 +15,8 @@ from dawr.domain.venue import VenueId
 from dawr.engine.engine import Engine
 from dawr.operations.admin import Reset
 from dawr.operations.clockwork import ExpireEnded
-from dawr.operations.snapshots import LookAtLines
-from dawr.ports import BULK_STEP, Busy, Clock, Store, StoreAway
+from dawr.operations.snapshots import LookAtLines, LookAtVenue
+from dawr.ports import BULK_STEP, Busy, Clock, Store, StoreAway, StoreFault
 from dawr.reliability.lease import Fence, LeaseLost
 
 log = structlog.get_logger("dawr.sweeper")
@@ -63,8 +63,20 @@ async def purge(store: Store, clock: Clock) -> None:
 async def reset(engine: Engine, venue_id: VenueId, queue: str, *, origin: Origin = NOBODY) -> LineKey:
     """Begin a new round, and expire who waited in the old one."""
     key = await engine.do(venue_id, Reset(queue), origin=origin)
-    await sweep(engine, venue_id, [key.queue_id])
+    await sweep_old_rounds(engine, venue_id, queue)
     return key
+
+
+async def sweep_old_rounds(engine: Engine, venue_id: VenueId, queue: str) -> None:
+    """After a reset, expire who waited: in steps, now or, if that fails, by the clock, in whichever process.
+
+    The new round has begun anyway.
+    """
+    try:
+        venue, _ = await engine.read(venue_id, LookAtVenue())
+        await sweep(engine, venue_id, [venue.queue(queue).id])
+    except (Busy, StoreFault) as fault:
+        log.warning("sweep.postponed", venue=engine.name_of(venue_id), reason=str(fault) or type(fault).__name__)
 
 
 async def sweep(engine: Engine, venue_id: VenueId, queues: Iterable[QueueId], *, under: Fence | None = None) -> None:

@@ -8,16 +8,14 @@ until a tracing system says where it stands.
 
 import logging
 import re
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from dawr.reliability.asgi import ASGIApp, Message, Receive, Scope, Send
 
 HeaderLine = tuple[bytes, bytes]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Message, Receive, Send], Awaitable[None]]
 
 CORRELATION_ID = b"x-correlation-id"
 REQUEST_ID = b"x-request-id"
@@ -163,11 +161,11 @@ class Correlation:
     It goes around the whole app. What a framework answers to an unhandled error is made outside of its own middleware.
     """
 
-    def __init__(self, app: App, new_id: Callable[[], str]) -> None:
+    def __init__(self, app: ASGIApp, new_id: Callable[[], str]) -> None:
         self._app = app
         self._new_id = new_id
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in {"http", "websocket"}:
             await self._app(scope, receive, send)
             return

@@ -2,37 +2,30 @@
 
 import asyncio
 from collections.abc import Callable, Iterable
-from http import HTTPStatus
 
 import structlog
-from starlette.types import Receive, Scope, Send
 
 from dawr.observe.access_log import NO_ROUTE, AccessLog, known_method
 from dawr.observe.instruments import Instruments
 from dawr.ports import OutcomeUnknown, Stopping
 from dawr.reliability import correlation
-from dawr.web.call import HTML, Header, Request, Response
+from dawr.reliability.asgi import Receive, Scope, Send
 from dawr.web.cors import Cors
 from dawr.web.endpoint import REPLAYED, Endpoint
 from dawr.web.event_stream import Stream
 from dawr.web.parts import Parts
 from dawr.web.problems import Problem, problem_of
+from dawr.web.request import RawRequest
+from dawr.web.response import PROBLEM_JSON, Header, Response, head_of, headers_of_kind, headers_of_one
 from dawr.web.router import NOTHING, Router
 from dawr.web.routes import Route
-from dawr.web.security import HSTS, PAGE_SECURITY_HEADERS, SECURITY_HEADERS
+from dawr.web.security import HSTS
 from dawr.web.server.protocol import respond
 
 log = structlog.get_logger("dawr.web")
 
 OUR_FAULT = 500
 OUTCOME_OF_KEY = {"idempotency-key-reused": "conflict", "idempotency-in-progress": "in_progress"}
-
-PROBLEM_JSON: Header = (b"content-type", b"application/problem+json")
-NOT_STORED: Header = (b"cache-control", b"no-store")
-
-STATUS_LINES = {status.value: b"HTTP/1.1 %d %b\r\n" % (status, status.phrase.encode()) for status in HTTPStatus}
-API_HEAD = b"".join(b"%b: %b\r\n" % header for header in (NOT_STORED, *SECURITY_HEADERS))
-PAGE_HEAD = b"".join(b"%b: %b\r\n" % header for header in (NOT_STORED, *PAGE_SECURITY_HEADERS))
 
 
 class App:
@@ -60,24 +53,24 @@ class App:
         began = self._access_log.begin()
         correlation_id = correlation.begin(scope["headers"], self._new_id)
         span = None if self._tracing is None else self._tracing.begin()
-        request = Request(scope, receive, dict(scope["headers"]), NOTHING, correlation_id)
+        raw = RawRequest(scope, receive, dict(scope["headers"]), NOTHING, correlation_id)
         endpoint: Endpoint | None = None
         response: Response | Stream
         try:
-            preflight = self._cors.preflight(request)
+            preflight = self._cors.preflight(raw)
             if preflight is None:
                 endpoint, params = self._router.find(scope["path"], scope["method"])
                 if params:
-                    request = Request(scope, receive, request.headers, params, correlation_id)
-                response = await endpoint.answer(request)
+                    raw = RawRequest(scope, receive, raw.headers, params, correlation_id)
+                response = await endpoint.answer(raw)
             else:
                 response = preflight
         except asyncio.CancelledError:
-            response = self._unfinished(endpoint, request)
+            response = self._unfinished(endpoint, raw)
         except Exception as error:  # noqa: BLE001 - the one place where an error becomes an answer
-            response = self._problem(error, endpoint, request)
+            response = self._problem(error, endpoint, raw)
         try:
-            await self._send(response, request, send)
+            await self._send(response, raw, send)
         finally:
             route = NO_ROUTE if endpoint is None else endpoint.route.path
             if response.headers and REPLAYED in response.headers:
@@ -86,18 +79,18 @@ class App:
             if span is not None:
                 span.answered(known_method(scope["method"]), route, response.status, correlation_id)
 
-    def _unfinished(self, endpoint: Endpoint | None, request: Request) -> Response:
+    def _unfinished(self, endpoint: Endpoint | None, raw: RawRequest) -> Response:
         """The server stops and waits no longer: what it accepted is still finished, but nobody is left to say so."""
         if endpoint is None or not endpoint.route.is_write:
-            return self._problem(Stopping(), endpoint, request)
+            return self._problem(Stopping(), endpoint, raw)
         unknown = OutcomeUnknown()
-        unknown.has_key = b"idempotency-key" in request.headers
-        return self._problem(unknown, endpoint, request)
+        unknown.has_key = b"idempotency-key" in raw.headers
+        return self._problem(unknown, endpoint, raw)
 
-    def _problem(self, error: Exception, endpoint: Endpoint | None, request: Request) -> Response:
+    def _problem(self, error: Exception, endpoint: Endpoint | None, raw: RawRequest) -> Response:
         problem = problem_of(error, words=NOTHING if endpoint is None else endpoint.route.words)
-        self._tell(problem, NO_ROUTE if endpoint is None else endpoint.route.path, request.correlation_id, error)
-        body = problem.body(request.correlation_id)
+        self._tell(problem, NO_ROUTE if endpoint is None else endpoint.route.path, raw.correlation_id, error)
+        body = problem.body(raw.correlation_id)
         return Response(problem.status, body, problem.headers_of_response(), PROBLEM_JSON)
 
     def _tell(self, problem: Problem, route: str, correlation_id: str, error: Exception) -> None:
@@ -115,40 +108,25 @@ class App:
         self._instruments.metrics.idempotency("replay")
         self._access_log.replayed(route, correlation_id)
 
-    async def _send(self, response: Response | Stream, request: Request, send: Send) -> None:
+    async def _send(self, response: Response | Stream, raw: RawRequest, send: Send) -> None:
         if isinstance(response, Stream):
-            extra = self._headers(request, SECURITY_HEADERS)
-            await response.send_to(request.scope, request.receive, send, extra)
+            headers = [*headers_of_kind(response.kind), *self._headers(response, raw, None)]
+            await response.send_to(raw.scope, raw.receive, send, headers)
             return
-        cycle = request.scope.get("extensions", NOTHING).get("dawr.cycle")
+        own = self._headers(response, raw, response.body)
+        cycle = raw.scope.get("extensions", NOTHING).get("dawr.cycle")
         if cycle is not None:
-            await respond(cycle, self._head(response, request), response.body)
+            await respond(cycle, head_of(response.status, response.kind, own), response.body)
             return
-        extra = self._headers(request, PAGE_SECURITY_HEADERS if response.kind is HTML else SECURITY_HEADERS)
-        length = (b"content-length", b"%d" % len(response.body))
-        headers = [response.kind, length, NOT_STORED, *response.headers, *extra]
+        headers = [*headers_of_kind(response.kind), *own]
         await send({"type": "http.response.start", "status": response.status, "headers": headers})
         await send({"type": "http.response.body", "body": response.body})
 
-    def _head(self, response: Response, request: Request) -> bytes:
-        """The same headers as bytes: what is always the same was put together once."""
-        always = PAGE_HEAD if response.kind is HTML else API_HEAD
-        parts = [
-            STATUS_LINES[response.status],
-            always,
-            b"content-type: %b\r\ncontent-length: %d\r\nx-correlation-id: %b\r\n"
-            % (response.kind[1], len(response.body), request.correlation_id.encode()),
-            *(b"%b: %b\r\n" % header for header in response.headers),
-        ]
-        if b"origin" in request.headers:
-            parts += [b"%b: %b\r\n" % header for header in self._cors.headers(request.headers[b"origin"])]
-        if b"x-forwarded-proto" in request.headers and self._parts.clients.is_secure(request.scope):
-            parts.append(b"%b: %b\r\n" % HSTS)
-        return b"".join(parts)
-
-    def _headers(self, request: Request, security: tuple[Header, ...]) -> tuple[Header, ...]:
-        headers = ((b"x-correlation-id", request.correlation_id.encode()), *security)
-        if self._parts.clients.is_secure(request.scope):
-            headers = (*headers, HSTS)
-        origin = request.headers.get(b"origin")
-        return headers if origin is None else (*headers, *self._cors.headers(origin))
+    def _headers(self, response: Response | Stream, raw: RawRequest, body: bytes | None) -> list[Header]:
+        """What this answer says to this caller, besides what every answer of its kind does."""
+        headers = [*headers_of_one(raw.correlation_id, body), *response.headers]
+        if b"origin" in raw.headers:
+            headers += self._cors.headers(raw.headers[b"origin"])
+        if self._parts.clients.is_secure(raw.scope):
+            headers.append(HSTS)
+        return headers

@@ -11,11 +11,12 @@ from dawr.domain.account import SignedIn
 from dawr.domain.errors import UnknownTicket, UnknownVenue
 from dawr.domain.staff import Role
 from dawr.domain.venue import VenueId
-from dawr.web.call import Header, Request
 from dawr.web.caller import ANYBODY, DEVICES, Caller
 from dawr.web.client_address import Clients
 from dawr.web.http import cookies
 from dawr.web.problems import BadRequest
+from dawr.web.request import RawRequest
+from dawr.web.response import Header
 
 SECURE_COOKIE = "__Host-dawr"
 LOOPBACK_COOKIE = "dawr"
@@ -32,21 +33,21 @@ class Auth:
         self._on_loopback = on_loopback
         self._session_seconds = session_seconds
 
-    async def caller(self, request: Request) -> Caller:
+    async def caller(self, raw: RawRequest) -> Caller:
         """Credentials that are no good are refused, except a cookie: a browser sends it whether it is or not."""
-        bearer = request.headers.get(b"authorization")
+        bearer = raw.headers.get(b"authorization")
         if bearer is not None:
             return await self._by_bearer(bearer)
-        if b"cookie" not in request.headers:
+        if b"cookie" not in raw.headers:
             return ANYBODY
-        return await self._by_cookie(request)
+        return await self._by_cookie(raw)
 
-    def cookie(self, request: Request, session: str) -> Header:
+    def cookie(self, raw: RawRequest, session: str) -> Header:
         """The session as a cookie that scripts cannot read and other sites cannot send along."""
-        return self._set_cookie(request, session, self._session_seconds)
+        return self._set_cookie(raw, session, self._session_seconds)
 
-    def no_cookie(self, request: Request) -> Header:
-        return self._set_cookie(request, "", 0)
+    def no_cookie(self, raw: RawRequest) -> Header:
+        return self._set_cookie(raw, "", 0)
 
     async def _by_bearer(self, header: bytes) -> Caller:
         scheme, _, credentials = header.decode("latin-1").partition(" ")
@@ -61,20 +62,20 @@ class Auth:
                 return Caller(f"token:{token.token_id}", {token.venue_id: token.role}, token_kind=token.kind)
         raise _bad_credentials()
 
-    async def _by_cookie(self, request: Request) -> Caller:
-        given = cookies(request)
+    async def _by_cookie(self, raw: RawRequest) -> Caller:
+        given = cookies(raw)
         session = given.get(SECURE_COOKIE)
-        if session is None and not self._clients.is_secure(request.scope):
+        if session is None and not self._clients.is_secure(raw.scope):
             session = given.get(LOOPBACK_COOKIE)
         signed_in = await self._accounts.who(session) if session and session.startswith(SESSION) else None
         if signed_in is None:
             return ANYBODY
-        if request.scope["method"] not in SAFE_METHODS and not _is_from_our_own_page(request):
+        if raw.scope["method"] not in SAFE_METHODS and not _is_from_our_own_page(raw):
             raise BadRequest(403, "cross-site", "This came from another site's page, so its cookie does not count.")
         return _account(signed_in, session)
 
-    def _set_cookie(self, request: Request, value: str, seconds: int) -> Header:
-        plain = self._on_loopback and not self._clients.is_secure(request.scope)
+    def _set_cookie(self, raw: RawRequest, value: str, seconds: int) -> Header:
+        plain = self._on_loopback and not self._clients.is_secure(raw.scope)
         name, secure = (LOOPBACK_COOKIE, "") if plain else (SECURE_COOKIE, "; Secure")
         text = f"{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}"
         return (b"set-cookie", text.encode())
@@ -107,13 +108,13 @@ def _account(signed_in: SignedIn, session: str | None) -> Caller:
     )
 
 
-def _is_from_our_own_page(request: Request) -> bool:
-    site = request.headers.get(b"sec-fetch-site")
+def _is_from_our_own_page(raw: RawRequest) -> bool:
+    site = raw.headers.get(b"sec-fetch-site")
     if site is not None:
         return site in {b"same-origin", b"none"}
     # `Origin: null` names no host. An empty Host would be the same as that, and is nobody's.
-    host = request.headers.get(b"host", b"")
-    return host != b"" and request.headers.get(b"origin", b"").partition(b"://")[2] == host
+    host = raw.headers.get(b"host", b"")
+    return host != b"" and raw.headers.get(b"origin", b"").partition(b"://")[2] == host
 
 
 def _refuse_nobody() -> NoReturn:

@@ -9,7 +9,7 @@ is the client. Whatever stands before it, the client may have written itself.
 from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
-from starlette.types import Scope
+from dawr.reliability.asgi import Scope
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network

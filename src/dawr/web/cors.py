@@ -1,7 +1,8 @@
 """Which other sites' pages may call us: those on the list, with a bearer token and never with a cookie."""
 
 from dawr.settings import Settings
-from dawr.web.call import Header, Request, Response
+from dawr.web.request import RawRequest
+from dawr.web.response import Header, Response
 from dawr.web.router import Router
 
 ALLOWED_HEADERS = b"authorization, content-type, idempotency-key, last-event-id, x-correlation-id"
@@ -15,12 +16,12 @@ class Cors:
         self._router = router
         self._origins = frozenset(part.strip().encode() for part in settings.cors_origins.split(",") if part.strip())
 
-    def preflight(self, request: Request) -> Response | None:
+    def preflight(self, raw: RawRequest) -> Response | None:
         """The answer to a browser that asks before it sends; None: this is no such question."""
-        if request.scope["method"] != "OPTIONS" or b"access-control-request-method" not in request.headers:
+        if raw.scope["method"] != "OPTIONS" or b"access-control-request-method" not in raw.headers:
             return None
-        methods, _ = self._router.methods(request.scope["path"])
-        if request.headers.get(b"origin") not in self._origins:
+        methods, _ = self._router.methods(raw.scope["path"])
+        if raw.headers.get(b"origin") not in self._origins:
             return Response(200, b"")
         return Response(
             200,

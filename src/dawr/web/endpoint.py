@@ -14,16 +14,18 @@ from dawr.reliability.fingerprint import fingerprint
 from dawr.reliability.idempotency import AnswerKey, Claim, Reply
 from dawr.reliability.rate_limit import Verdict, headers
 from dawr.web.auth import must_be_allowed, must_be_known
-from dawr.web.call import Call, Header, Request, Response
 from dawr.web.caller import ANYBODY, Caller
 from dawr.web.event_stream import Stream
 from dawr.web.http import checked_key, idempotency_key, read_json, read_query
 from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest
+from dawr.web.request import RawRequest, Request
+from dawr.web.response import JSON, PROBLEM_JSON, Header, Response
 from dawr.web.routes import Route
 
 REPLAYED: Header = (b"idempotency-replayed", b"true")
 LONGEST_PARAMETER = 200
+REFUSALS_FROM = 400
 AT_ONCE_SECONDS = 0.1
 """A body that takes longer came in pieces."""
 
@@ -36,21 +38,21 @@ class Endpoint:
         if route.body is not None and route.kind == "application/json":
             self._decoder = msgspec.json.Decoder(route.body)
 
-    async def answer(self, request: Request) -> Response | Stream:
+    async def answer(self, raw: RawRequest) -> Response | Stream:
         route, parts = self.route, self._parts
         caller = ANYBODY
-        if b"authorization" in request.headers or b"cookie" in request.headers:
-            caller = await self._who_asks(request)
+        if b"authorization" in raw.headers or b"cookie" in raw.headers:
+            caller = await self._who_asks(raw)
         verdict = None
         if route.limit is not None:
-            verdict = await parts.limits.charge(route.limit, caller, request)
-        call = await self._call(request, caller)
+            verdict = await parts.limits.charge(route.limit, caller, raw)
+        request = await self._parsed(raw, caller)
         if verdict is not None and not verdict.allowed:
-            return await self._replay_or_refuse(call, verdict)
+            return await self._replay_or_refuse(request, verdict)
         try:
-            outcome = await route.handler(parts, call)
+            outcome = await route.handler(parts, request)
         except OutcomeUnknown as unknown:
-            unknown.has_key = call.claim is not None
+            unknown.has_key = request.claim is not None
             raise
         except TooOften as refusal:
             parts.limits.hits.note(refusal.policy, refusal.whose)
@@ -61,52 +63,53 @@ class Endpoint:
             return msgspec.structs.replace(outcome, headers=(*outcome.headers, *headers(verdict)))
         return outcome
 
-    async def _call(self, request: Request, caller: Caller) -> Call[Any]:
+    async def _parsed(self, raw: RawRequest, caller: Caller) -> Request[Any]:
         """Whether the caller may is judged before what they sent is read."""
         route = self.route
         if route.who != "anyone":
             must_be_known(caller)
-        venue_id, venue, code = await self._place(request.params)
+        venue_id, venue, code = await self._place(raw.params)
         if route.makes_venue and venue_id and venue_id not in caller.roles:
-            caller = await self._who_asks(request)  # they may have made it since they were looked up
-        self._judge(request, caller, venue_id, venue)
+            caller = await self._who_asks(raw)  # they may have made it since they were looked up
+        self._judge(raw, caller, venue_id, venue)
         given = None
         if self._decoder is not None:
-            caller, given = await self._read(request, caller, venue_id, venue)
+            caller, given = await self._read(raw, caller, venue_id, venue)
         elif route.query is not None:
-            given = read_query(request, route.query)
-        return Call(request, given, caller, venue_id, venue, code, self._claim(request, caller, venue_id, given))
+            given = read_query(raw, route.query)
+        claim = self._claim(raw, caller, venue_id, given)
+        return Request(self._parts.engine, raw, given, caller, venue_id, venue, code, claim, route.words)
 
-    async def _who_asks(self, request: Request) -> Caller:
+    async def _who_asks(self, raw: RawRequest) -> Caller:
         """Credentials that are no good are charged to the address: looking them up is work, too."""
         try:
-            return await self._parts.auth.caller(request)
+            return await self._parts.auth.caller(raw)
         except BadRequest:
-            verdict = await self._parts.limits.charge("look", ANYBODY, request)
+            verdict = await self._parts.limits.charge("look", ANYBODY, raw)
             if verdict is not None and not verdict.allowed:
                 raise self._parts.limits.refusal(verdict) from None
             raise
 
-    async def _read(self, request: Request, caller: Caller, venue_id: VenueId, venue: str) -> tuple[Caller, Any]:
+    async def _read(self, raw: RawRequest, caller: Caller, venue_id: VenueId, venue: str) -> tuple[Caller, Any]:
         """What they sent. It may take its time to come: whoever was shut out meanwhile is turned away."""
         decoder = cast("msgspec.json.Decoder[Any]", self._decoder)
         if not caller.is_known:
-            return caller, await read_json(request, decoder)
+            return caller, await read_json(raw, decoder)
         loop = asyncio.get_running_loop()
         began = loop.time()
-        given = await read_json(request, decoder)
+        given = await read_json(raw, decoder)
         if loop.time() - began > AT_ONCE_SECONDS:
-            caller = await self._who_asks(request)
-            self._judge(request, caller, venue_id, venue)
+            caller = await self._who_asks(raw)
+            self._judge(raw, caller, venue_id, venue)
         return caller, given
 
-    def _judge(self, request: Request, caller: Caller, venue_id: VenueId, venue: str) -> None:
+    def _judge(self, raw: RawRequest, caller: Caller, venue_id: VenueId, venue: str) -> None:
         route = self.route
         if route.who != "anyone":
             must_be_known(caller)
         is_new = route.makes_venue and not venue_id
         if route.needed_role is not None and not is_new:
-            must_be_allowed(caller, route.needed_role, venue_id, self._as_asked_for(request, venue), by=route.venue)
+            must_be_allowed(caller, route.needed_role, venue_id, self._as_asked_for(raw, venue), by=route.venue)
 
     async def _place(self, params: Mapping[str, str]) -> tuple[VenueId, str, str]:
         """The venue, its slug, and the thing's own code in it: `clinic:lab` is queue `lab` of venue `clinic`."""
@@ -130,9 +133,9 @@ class Endpoint:
             raise
         return venue_id, await engine.slug_of(venue_id), code
 
-    def _as_asked_for(self, request: Request, slug: str) -> str:
+    def _as_asked_for(self, raw: RawRequest, slug: str) -> str:
         """A venue is refused by the name it was asked for by: its id tells a stranger no slug."""
-        asked_for = request.params.get(self.route.venue or "")
+        asked_for = raw.params.get(self.route.venue or "")
         return slug if asked_for is None else asked_for.partition(":")[0]
 
     async def _place_by_id(self, asked_for: str) -> tuple[VenueId, str, str]:
@@ -143,11 +146,11 @@ class Endpoint:
         except UnknownVenue:
             raise (UnknownTicket if self.route.venue == "ticket" else UnknownVisit) from None
 
-    def _claim(self, request: Request, caller: Caller, venue_id: VenueId, given: object) -> Claim | None:
+    def _claim(self, raw: RawRequest, caller: Caller, venue_id: VenueId, given: object) -> Claim | None:
         route = self.route
         if not route.takes_key:
             return None
-        key = idempotency_key(request)
+        key = idempotency_key(raw)
         asked = given
         if route.secret_fields:
             asked = msgspec.structs.replace(given, **dict.fromkeys(route.secret_fields))  # type: ignore[type-var]
@@ -158,15 +161,15 @@ class Endpoint:
                 key = _one_key(key, checked_key(also))
         if key is None:
             return None
-        asked_for = fingerprint(dict(request.params), asked)
+        asked_for = fingerprint(dict(raw.params), asked)
         return Claim(AnswerKey(f"{venue_id}:{route.name}", caller.principal, key), asked_for, self._parts.keep_ms)
 
-    async def _replay_or_refuse(self, call: Call[Any], verdict: Verdict) -> Response:
+    async def _replay_or_refuse(self, request: Request[Any], verdict: Verdict) -> Response:
         """Whoever retries what was done already is no burden, and is not turned away."""
-        if call.claim is not None and call.venue_id:
-            stored = await self._parts.engine.read(call.venue_id, LookAtAnswer(call.claim))
+        if request.claim is not None and request.venue_id:
+            stored = await self._parts.engine.read(request.venue_id, LookAtAnswer(request.claim))
             if stored is not None:
-                return Response(stored.status, stored.body, (REPLAYED,))
+                return _response(stored, (REPLAYED,))
         raise self._parts.limits.refusal(verdict)
 
     async def _respond(self, reply: Reply, verdict: Verdict | None) -> Response:
@@ -177,7 +180,12 @@ class Endpoint:
                 await self._parts.limits.give_back(verdict)
         elif verdict is not None:
             extra = tuple(headers(verdict))
-        return Response(reply.status, reply.body, extra)
+        return _response(reply, extra)
+
+
+def _response(reply: Reply, extra: tuple[Header, ...]) -> Response:
+    """What was refused and kept is a problem to whoever asks again, too."""
+    return Response(reply.status, reply.body, extra, JSON if reply.status < REFUSALS_FROM else PROBLEM_JSON)
 
 
 def _one_key(header: str | None, field: str) -> str:

@@ -1,26 +1,21 @@
 """Server-sent events over raw ASGI: one sender per stream, which waits for nobody but its own reader."""
 
 import asyncio
-from collections.abc import Callable
-
-from starlette.types import Receive, Scope, Send
+from collections.abc import Callable, Iterable
 
 from dawr.live.watcher import Watcher
+from dawr.reliability.asgi import Receive, Scope, Send
+from dawr.web.response import EVENT_STREAM, Header
 
-Header = tuple[bytes, bytes]
-
-HEADERS: tuple[Header, ...] = (
-    (b"content-type", b"text/event-stream; charset=utf-8"),
-    (b"cache-control", b"no-store"),
-    (b"x-accel-buffering", b"no"),
-)
+NOT_BUFFERED: Header = (b"x-accel-buffering", b"no")
 
 
 class Stream:
     """An answer that goes on until the watcher ends or the reader goes away."""
 
     status = 200
-    headers: tuple[Header, ...] = ()
+    kind = EVENT_STREAM
+    headers: tuple[Header, ...] = (NOT_BUFFERED,)
 
     def __init__(self, watcher: Watcher) -> None:
         self._watcher = watcher
@@ -29,13 +24,13 @@ class Stream:
         """Nobody will send it."""
         self._watcher.break_off()
 
-    async def send_to(self, scope: Scope, receive: Receive, send: Send, headers: tuple[Header, ...] = ()) -> None:
+    async def send_to(self, scope: Scope, receive: Receive, send: Send, headers: Iterable[Header] = ()) -> None:
         """Ends quietly when the connection is gone."""
         watcher, loop = self._watcher, asyncio.get_running_loop()
         watcher.cut = _cutter(scope)
         gone = loop.create_task(_until_gone(receive, watcher))
         try:
-            await send({"type": "http.response.start", "status": self.status, "headers": [*HEADERS, *headers]})
+            await send({"type": "http.response.start", "status": self.status, "headers": [*headers]})
             if scope["method"] == "HEAD":
                 watcher.break_off()
             while (body := await watcher.take()) is not None:

@@ -7,9 +7,10 @@ import msgspec
 from dawr import __version__
 from dawr.ports import Busy, StoreFault
 from dawr.web.api.queues import NoInput
-from dawr.web.call import Call, Response, answered
 from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest, problem_of
+from dawr.web.request import Request
+from dawr.web.response import Response, answered
 from dawr.web.routes import Route
 
 TAG = "health"
@@ -48,18 +49,18 @@ class Unwell(BadRequest):
     retryable: ClassVar[bool] = True
 
 
-async def live(_: Parts, __: Call[NoInput]) -> Response:
+async def live(_: Parts, __: Request[NoInput]) -> Response:
     """The process answers."""
     return answered(Live())
 
 
-async def ready(parts: Parts, _: Call[NoInput]) -> Response:
+async def ready(parts: Parts, _: Request[NoInput]) -> Response:
     """A command could be stored now; otherwise the problem that is in the way."""
     await parts.engine.ready()
     return answered(Ready("degraded" if _is_degraded(parts) else "ready"))
 
 
-async def health(parts: Parts, _: Call[NoInput]) -> Response:
+async def health(parts: Parts, _: Request[NoInput]) -> Response:
     """The whole picture, also when nothing can be stored."""
     picture = Health(
         "degraded" if _is_degraded(parts) else "healthy",
@@ -78,7 +79,7 @@ async def health(parts: Parts, _: Call[NoInput]) -> Response:
     return answered(picture)
 
 
-async def clinic_health(parts: Parts, _: Call[NoInput]) -> Response:
+async def clinic_health(parts: Parts, _: Request[NoInput]) -> Response:
     """The same in the clinic's words."""
     await parts.engine.ready()
     status: Literal["HEALTHY", "DEGRADED"] = "DEGRADED" if _is_degraded(parts) else "HEALTHY"

@@ -4,10 +4,10 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 import msgspec
-from starlette.types import Receive
 
-from dawr.web.call import Request
+from dawr.reliability.asgi import Receive
 from dawr.web.problems import BadRequest
+from dawr.web.request import RawRequest
 
 T = TypeVar("T")
 
@@ -15,12 +15,12 @@ LARGEST_BODY = 64 * 1024
 LONGEST_KEY = 255
 
 
-async def read_json(request: Request, decoder: msgspec.json.Decoder[T]) -> T:
+async def read_json(raw: RawRequest, decoder: msgspec.json.Decoder[T]) -> T:
     """The body as its type. No body at all is an empty one."""
-    kind = request.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+    kind = raw.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
     if kind not in {b"application/json", b""}:
         raise BadRequest(415, "not-json", "Send the body as application/json.")
-    body = await read_body(request.receive) or b"{}"
+    body = await read_body(raw.receive) or b"{}"
     try:
         return decoder.decode(body)
     except msgspec.ValidationError as error:
@@ -42,11 +42,11 @@ async def read_body(receive: Receive) -> bytes:
             return body
 
 
-def read_query(request: Request, kind: type[T]) -> T:
+def read_query(raw: RawRequest, kind: type[T]) -> T:
     """The query as its type: every parameter known, and given once."""
     try:
         pairs = parse_qsl(
-            request.scope["query_string"].decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=20
+            raw.scope["query_string"].decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=20
         )
     except ValueError as error:
         raise BadRequest(422, "invalid-query", "The query is not one: use name=value, percent-encoded.") from error
@@ -59,13 +59,13 @@ def read_query(request: Request, kind: type[T]) -> T:
         raise BadRequest(422, "invalid-query", f"The query does not fit: {error}.") from error
 
 
-def idempotency_key(request: Request) -> str | None:
+def idempotency_key(raw: RawRequest) -> str | None:
     """The `Idempotency-Key` header, quoted as the standard has it or bare."""
-    if b"idempotency-key" not in request.headers:
+    if b"idempotency-key" not in raw.headers:
         return None
-    if sum(name == b"idempotency-key" for name, _ in request.scope["headers"]) > 1:
+    if sum(name == b"idempotency-key" for name, _ in raw.scope["headers"]) > 1:
         raise BadRequest(400, "invalid-idempotency-key", "Give one idempotency key, not several.")
-    return checked_key(request.headers[b"idempotency-key"].decode("latin-1"))
+    return checked_key(raw.headers[b"idempotency-key"].decode("latin-1"))
 
 
 def checked_key(key: str) -> str:
@@ -77,6 +77,6 @@ def checked_key(key: str) -> str:
     return key
 
 
-def cookies(request: Request) -> dict[str, str]:
-    pairs: list[Any] = request.headers.get(b"cookie", b"").decode("latin-1").split(";")
+def cookies(raw: RawRequest) -> dict[str, str]:
+    pairs: list[Any] = raw.headers.get(b"cookie", b"").decode("latin-1").split(";")
     return {name.strip(): value.strip() for name, _, value in (pair.partition("=") for pair in pairs)}

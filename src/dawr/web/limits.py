@@ -2,10 +2,10 @@
 
 from dawr.reliability.rate_limit import Hits, Limiter, Policy, Verdict, headers
 from dawr.settings import Settings
-from dawr.web.call import Request
 from dawr.web.caller import DEVICES, Caller
 from dawr.web.client_address import Clients, limit_key
 from dawr.web.problems import BadRequest
+from dawr.web.request import RawRequest
 
 MINUTE = 60
 QUARTER = 15 * 60
@@ -43,11 +43,11 @@ class Limits:
         self._login = Policy("login", settings.limit_login, QUARTER)
         self.hits = hits
 
-    async def charge(self, limit: str, caller: Caller, request: Request) -> Verdict | None:
+    async def charge(self, limit: str, caller: Caller, raw: RawRequest) -> Verdict | None:
         """None: nothing is limited. A verdict that is not allowed was not charged."""
         if not self._on:
             return None
-        return await self._limiter.charge(*self._whose(limit, caller, request))
+        return await self._limiter.charge(*self._whose(limit, caller, raw))
 
     async def give_back(self, verdict: Verdict) -> None:
         await self._limiter.give_back(verdict)
@@ -57,10 +57,10 @@ class Limits:
         self.hits.note(verdict.policy.name, verdict.key)
         return TooMany(verdict)
 
-    async def try_login(self, username: str, request: Request) -> list[Verdict]:
+    async def try_login(self, username: str, raw: RawRequest) -> list[Verdict]:
         """Charge a try to the account and to the address, whichever is used up first; a success gives it back."""
         charged: list[Verdict] = []
-        for key in self._login_keys(username, request) if self._on else ():
+        for key in self._login_keys(username, raw) if self._on else ():
             verdict = await self._limiter.charge(self._login, key)
             if not verdict.allowed:
                 for other in charged:
@@ -73,13 +73,13 @@ class Limits:
         for verdict in tried:
             await self._limiter.give_back(verdict)
 
-    def _whose(self, limit: str, caller: Caller, request: Request) -> tuple[Policy, str]:
+    def _whose(self, limit: str, caller: Caller, raw: RawRequest) -> tuple[Policy, str]:
         if not caller.is_known:
-            return self._by_address[limit], self._address(request)
+            return self._by_address[limit], self._address(raw)
         return self._device if caller.token_kind in DEVICES else self._caller, caller.actor
 
-    def _login_keys(self, username: str, request: Request) -> tuple[str, str]:
-        return (f"account {username.strip().lower()}", f"address {self._address(request)}")
+    def _login_keys(self, username: str, raw: RawRequest) -> tuple[str, str]:
+        return (f"account {username.strip().lower()}", f"address {self._address(raw)}")
 
-    def _address(self, request: Request) -> str:
-        return limit_key(self._clients.client_of(request.scope))
+    def _address(self, raw: RawRequest) -> str:
+        return limit_key(self._clients.client_of(raw.scope))

@@ -3,16 +3,16 @@
 from hmac import compare_digest
 from socket import socket
 
-from starlette.types import ASGIApp, Receive, Scope, Send
-
 from dawr.observe.instruments import Instruments
 from dawr.observe.metrics.text import CONTENT_TYPE
+from dawr.reliability.asgi import ASGIApp, Receive, Scope, Send
 from dawr.web.auth import CHALLENGE
-from dawr.web.call import Call, Header, Request, Response
 from dawr.web.caller import ANYBODY
 from dawr.web.endpoint import Endpoint
 from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest
+from dawr.web.request import RawRequest, Request
+from dawr.web.response import Header, Response
 from dawr.web.routes import Route
 
 TEXT: Header = (b"content-type", CONTENT_TYPE)
@@ -37,19 +37,19 @@ class MetricsEndpoint(Endpoint):
         self._instruments = instruments
         self._bearer = None if token is None else f"Bearer {token}".encode()
 
-    async def answer(self, request: Request) -> Response:
+    async def answer(self, raw: RawRequest) -> Response:
         if self._bearer is not None:
-            await self._must_bear_token(request, self._bearer)
-        return await self._tell(self._parts, await self._call(request, ANYBODY))
+            await self._must_bear_token(raw, self._bearer)
+        return await self._tell(self._parts, await self._parsed(raw, ANYBODY))
 
-    async def _tell(self, _: Parts, __: Call[None]) -> Response:
+    async def _tell(self, _: Parts, __: Request[None]) -> Response:
         return Response(200, await self._instruments.scrape(), (), TEXT)
 
-    async def _must_bear_token(self, request: Request, bearer: bytes) -> None:
+    async def _must_bear_token(self, raw: RawRequest, bearer: bytes) -> None:
         """A wrong one is charged to the address, like all credentials that are no good."""
-        if compare_digest(request.headers.get(b"authorization", b""), bearer):
+        if compare_digest(raw.headers.get(b"authorization", b""), bearer):
             return
-        verdict = await self._parts.limits.charge("look", ANYBODY, request)
+        verdict = await self._parts.limits.charge("look", ANYBODY, raw)
         if verdict is not None and not verdict.allowed:
             raise self._parts.limits.refusal(verdict)
         raise BadRequest(401, "credentials-invalid", "This is not the token that opens the metrics.", CHALLENGE)

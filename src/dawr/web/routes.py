@@ -10,9 +10,10 @@ import msgspec
 
 from dawr.domain.staff import Role
 from dawr.reliability.idempotency import Reply
-from dawr.web.call import Call, Response
 from dawr.web.event_stream import Stream
 from dawr.web.parts import Parts
+from dawr.web.request import Request
+from dawr.web.response import Response
 
 Who = Literal["anyone", "signed-in"] | Role
 """The least that a caller must be: anyone, somebody with an account or token, or of this role at the venue."""
@@ -22,7 +23,7 @@ VenueFrom = Literal["clinic", "venue", "queue", "desk", "ticket", "visit"]
 
 LimitClass = Literal["clinic-join", "join", "look", "stream"]
 
-Handler = Callable[[Parts, Call[Any]], Awaitable[Reply | Response | Stream]]
+Handler = Callable[[Parts, Request[Any]], Awaitable[Reply | Response | Stream]]
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):

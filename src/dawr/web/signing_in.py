@@ -6,9 +6,9 @@ import msgspec
 from msgspec import Meta
 
 from dawr.domain.account import SignedIn
-from dawr.web.call import Call
 from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest
+from dawr.web.request import Request
 
 
 class SignInInput(msgspec.Struct, forbid_unknown_fields=True):
@@ -16,11 +16,11 @@ class SignInInput(msgspec.Struct, forbid_unknown_fields=True):
     password: Annotated[str, Meta(max_length=128)]
 
 
-async def sign_in(parts: Parts, call: Call[SignInInput]) -> tuple[str, SignedIn]:
+async def sign_in(parts: Parts, request: Request[SignInInput]) -> tuple[str, SignedIn]:
     """A new session and whose it is. A try is charged before it is judged; a right one is given back."""
-    username = call.given.username
-    tried = await parts.limits.try_login(username, call.request)
-    signed_in = await parts.accounts.sign_in(username, call.given.password)
+    username = request.given.username
+    tried = await parts.limits.try_login(username, request.raw)
+    signed_in = await parts.accounts.sign_in(username, request.given.password)
     if signed_in is None:
         raise BadRequest(401, "wrong-credentials", "The name or the password is not right.")
     await parts.limits.login_succeeded(tried)

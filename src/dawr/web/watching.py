@@ -7,27 +7,27 @@ from dawr.live.frames import EventId, event_id
 from dawr.live.hub import HubClosed, TooManyStreams
 from dawr.live.joining import Wish
 from dawr.ports import Stopping
-from dawr.web.call import Call, Request
 from dawr.web.client_address import limit_key
 from dawr.web.event_stream import Stream
 from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest
+from dawr.web.request import RawRequest, Request
 
 NOT_OURS = EventId(-1, -1)
 
 
-def last_seen(request: Request, given: str | None) -> EventId | None:
+def last_seen(raw: RawRequest, given: str | None) -> EventId | None:
     """Where the client stopped: the header if there is one, for a browser keeps that up to date, else the query.
 
     Something that is no id of ours is one that nobody can resume from.
     """
-    header = request.headers.get(b"last-event-id")
+    header = raw.headers.get(b"last-event-id")
     text = given if header is None else header.decode("latin-1")
     return None if text is None else event_id(text) or NOT_OURS
 
 
-async def watch(parts: Parts, call: Call[Any], venue_id: VenueId, wish: Wish) -> Stream:
-    address = limit_key(parts.clients.client_of(call.request.scope))
+async def watch(parts: Parts, request: Request[Any], venue_id: VenueId, wish: Wish) -> Stream:
+    address = limit_key(parts.clients.client_of(request.raw.scope))
     try:
         return Stream(await parts.hub.join(venue_id, wish, address=address))
     except HubClosed:

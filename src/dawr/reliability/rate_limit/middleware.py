@@ -3,8 +3,7 @@
 import json
 from collections.abc import Callable
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
+from dawr.reliability.asgi import ASGIApp, Message, Receive, Scope, Send
 from dawr.reliability.rate_limit.policy import Limiter, Policy, Verdict, headers
 
 QUOTA_EXCEEDED = "https://iana.org/assignments/http-problem-types#quota-exceeded"

@@ -7,9 +7,10 @@ from msgspec import Meta
 
 from dawr.domain.errors import UnknownVenue
 from dawr.domain.events import Event
-from dawr.web.call import Call, Response, answered
 from dawr.web.pages_of_lists import Limit, Page, page_of
 from dawr.web.parts import Parts
+from dawr.web.request import Request
+from dawr.web.response import Response, answered
 from dawr.web.routes import Route
 
 MOST_LOOKED_AT = 1000
@@ -34,9 +35,9 @@ class AuditAnswer(msgspec.Struct, frozen=True):
     facts: msgspec.Raw
 
 
-async def look(parts: Parts, call: Call[AuditQuery]) -> Response:
-    given = call.given
-    events = await parts.engine.events_after(call.venue_id, given.cursor, most=MOST_LOOKED_AT)
+async def look(parts: Parts, request: Request[AuditQuery]) -> Response:
+    given = request.given
+    events = await parts.engine.events_after(request.venue_id, given.cursor, most=MOST_LOOKED_AT)
     wanted = [event for event in events if given.everything or _is_by_staff(event)]
     shown = wanted[: given.limit]
     following = None
@@ -44,7 +45,7 @@ async def look(parts: Parts, call: Call[AuditQuery]) -> Response:
         following = str(shown[-1].version)
     elif len(events) == MOST_LOOKED_AT:
         following = str(events[-1].version)
-    return answered(page_of([_answer(call.venue, event) for event in shown], following))
+    return answered(page_of([_answer(request.venue, event) for event in shown], following))
 
 
 def _is_by_staff(event: Event) -> bool:

@@ -19,10 +19,10 @@ from dawr.live.joining import Follow, Wish
 from dawr.operations.snapshots import AtMoment, LookAtQueue, LookAtVenue, LookAtVisit, Moment
 from dawr.operations.ticket import Joined
 from dawr.web.api.answers import place_answer, queue_answer, venue_answer
-from dawr.web.call import Call, Request
 from dawr.web.event_stream import Stream
 from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest
+from dawr.web.request import RawRequest, Request
 from dawr.web.routes import Route
 from dawr.web.watching import last_seen, watch
 
@@ -143,35 +143,35 @@ class PlainNotices:
 NOTICES = PlainNotices()
 
 
-async def stream(parts: Parts, call: Call[EventsQuery]) -> Stream:
-    given = call.given
+async def stream(parts: Parts, request: Request[EventsQuery]) -> Stream:
+    given = request.given
     if sum(asked is not None for asked in (given.queue, given.venue, given.ticket)) != 1:
         raise BadRequest(422, "invalid-query", "Say what to watch: give one of queue, venue and ticket.")
     if given.ticket is not None:
-        return await _watch_place(parts, call, given.ticket)
-    return await _watch_changes(parts, call, given.venue or given.queue or "")
+        return await _watch_place(parts, request, given.ticket)
+    return await _watch_changes(parts, request, given.venue or given.queue or "")
 
 
-async def _watch_changes(parts: Parts, call: Call[EventsQuery], asked_for: str) -> Stream:
+async def _watch_changes(parts: Parts, request: Request[EventsQuery], asked_for: str) -> Stream:
     slug, _, code = asked_for.partition(":")
     venue_id = await parts.engine.find_venue(slug)
     queue = None
-    if call.given.queue is not None:
+    if request.given.queue is not None:
         venue, _ = await parts.engine.read(venue_id, LookAtVenue())
         queue = venue.queue(code).id
     elif code:
         raise UnknownVenue(asked_for)
-    form = Changes(slug, queue, call.caller.may("viewer", venue_id))
-    since = last_seen(call.request, call.given.last_event_id)
+    form = Changes(slug, queue, request.caller.may("viewer", venue_id))
+    since = last_seen(request.raw, request.given.last_event_id)
     if since is not None:
         try:
-            return await _as_staff(parts, call, venue_id, Wish(mark, NOTICES, form, since))
+            return await _as_staff(parts, request, venue_id, Wish(mark, NOTICES, form, since))
         except Unresumable:
             pass
     name = "snapshot" if since is None else "reset"
     at, picture = await _picture(parts, venue_id, queue)
     wish = Wish(lambda place: frame(name, picture, at=place), NOTICES, form, at)
-    return await _as_staff(parts, call, venue_id, wish)
+    return await _as_staff(parts, request, venue_id, wish)
 
 
 async def _picture(parts: Parts, venue_id: VenueId, queue: QueueId | None) -> tuple[EventId, bytes]:
@@ -183,32 +183,32 @@ async def _picture(parts: Parts, venue_id: VenueId, queue: QueueId | None) -> tu
     return EventId(seen.epoch, seen.version), _encode(queue_answer(seen.venue, seen.seen))
 
 
-async def _as_staff(parts: Parts, call: Call[EventsQuery], venue_id: VenueId, wish: Wish) -> Stream:
+async def _as_staff(parts: Parts, request: Request[EventsQuery], venue_id: VenueId, wish: Wish) -> Stream:
     """Whoever lost their membership while they joined is not left watching; who loses it later is asked again."""
     is_staffs = wish.form is not None and wish.form.is_staffs
     if is_staffs:
-        wish = msgspec.structs.replace(wish, still_may=lambda: _still_may(parts, call.request, venue_id))
-    stream = await watch(parts, call, venue_id, wish)
+        wish = msgspec.structs.replace(wish, still_may=lambda: _still_may(parts, request.raw, venue_id))
+    stream = await watch(parts, request, venue_id, wish)
     if is_staffs:
         try:
-            still = (await parts.auth.caller(call.request)).may("viewer", venue_id)
+            still = (await parts.auth.caller(request.raw)).may("viewer", venue_id)
         except BaseException:
             stream.give_up()
             raise
         if not still:
             stream.give_up()
-            raise UnknownVenue(call.given.venue or call.given.queue or "")
+            raise UnknownVenue(request.given.venue or request.given.queue or "")
     return stream
 
 
-async def _still_may(parts: Parts, request: Request, venue_id: VenueId) -> bool:
+async def _still_may(parts: Parts, raw: RawRequest, venue_id: VenueId) -> bool:
     try:
-        return (await parts.auth.caller(request)).may("viewer", venue_id)
+        return (await parts.auth.caller(raw)).may("viewer", venue_id)
     except BadRequest:
         return False
 
 
-async def _watch_place(parts: Parts, call: Call[EventsQuery], token: str) -> Stream:
+async def _watch_place(parts: Parts, request: Request[EventsQuery], token: str) -> Stream:
     venue_id = VenueId(token.partition("-")[0])
     try:
         now: Moment[Joined] = await parts.engine.read(venue_id, AtMoment(LookAtVisit(Link.read(token))))
@@ -217,13 +217,13 @@ async def _watch_place(parts: Parts, call: Call[EventsQuery], token: str) -> Str
     ticket = now.seen.ticket
     form = OwnPlace(now.venue.slug, now.seen.reserve_mode)
     follow = Follow(form, ticket.queue_id, ticket_id=ticket.ticket_id)
-    since = last_seen(call.request, call.given.last_event_id)
+    since = last_seen(request.raw, request.given.last_event_id)
     if since is not None:
         try:
-            return await watch(parts, call, venue_id, Wish(mark, NOTICES, since=since, resumes=True, follow=follow))
+            return await watch(parts, request, venue_id, Wish(mark, NOTICES, since=since, resumes=True, follow=follow))
         except Unresumable:
             pass
-    return await watch(parts, call, venue_id, Wish(mark, NOTICES, follow=follow))
+    return await watch(parts, request, venue_id, Wish(mark, NOTICES, follow=follow))
 
 
 ROUTES = (

@@ -1,5 +1,6 @@
 """Queues: how they stand, who is in them, and what managers do with them."""
 
+from functools import partial
 from typing import Annotated, Literal
 
 import msgspec
@@ -7,18 +8,19 @@ from msgspec import Meta
 
 from dawr.domain.errors import QueueInWrongState, QueuePaused, UnknownDesk, UnknownQueue, UnknownVenue
 from dawr.domain.queue import QueueState, QueueVerb
-from dawr.domain.ticket import Ticket
+from dawr.domain.ticket import LineKey, Ticket
 from dawr.domain.venue import Venue
-from dawr.operations.admin import ChangeQueue
+from dawr.engine.clockwork import sweep_old_rounds
+from dawr.operations.admin import ChangeQueue, Reset
 from dawr.operations.snapshots import LookAtLine, QueueSnapshot
 from dawr.operations.staff import Called, CallNext
 from dawr.reliability.idempotency import Reply
 from dawr.web.api.answers import QueueAnswer, TicketAnswer, queue_answer, ticket_answer
-from dawr.web.call import Call, Response, answered, encoded, rendered
-from dawr.web.new_round import begin_new_round
 from dawr.web.pages_of_lists import Cursor, Limit, Page, page_of
 from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest
+from dawr.web.request import Request
+from dawr.web.response import Response, answered, encoded
 from dawr.web.routes import Route
 
 TAG = "queues"
@@ -62,39 +64,43 @@ class NoInput(msgspec.Struct, forbid_unknown_fields=True):
     """Nothing needs to be said."""
 
 
-async def look(parts: Parts, call: Call[NoInput]) -> Response:
-    return Response(200, await parts.status_cache.at_queue(parts.engine, call.venue_id, call.code, "queue", _queue))
+async def look(parts: Parts, request: Request[NoInput]) -> Response:
+    return Response(
+        200, await parts.status_cache.at_queue(parts.engine, request.venue_id, request.code, "queue", _queue)
+    )
 
 
-async def list_tickets(parts: Parts, call: Call[ListQuery]) -> Response:
+async def list_tickets(parts: Parts, request: Request[ListQuery]) -> Response:
     """One more is asked for than is shown, to know whether there are more."""
-    after, most = place_of_cursor(call.given.cursor), call.given.limit
-    tickets = await parts.engine.read(call.venue_id, LookAtLine(call.code, after, most + 1))
-    shown = [ticket_answer(call.venue, ticket) for ticket in tickets[:most]]
+    after, most = place_of_cursor(request.given.cursor), request.given.limit
+    tickets = await parts.engine.read(request.venue_id, LookAtLine(request.code, after, most + 1))
+    shown = [ticket_answer(request.venue, ticket) for ticket in tickets[:most]]
     return answered(page_of(shown, cursor_at(tickets, most)))
 
 
-async def call_next_from_queue(parts: Parts, call: Call[NoInput]) -> Reply:
-    return await _call_next(parts, call, CallNext(queue=call.code))
+async def call_next_from_queue(_: Parts, request: Request[NoInput]) -> Reply:
+    return await request.do(CallNext(queue=request.code), partial(_called, request.venue))
 
 
-async def call_next_to_desk(parts: Parts, call: Call[CallNextInput]) -> Reply:
-    return await _call_next(parts, call, CallNext(desk=call.code, queue=call.given.queue))
+async def call_next_to_desk(_: Parts, request: Request[CallNextInput]) -> Reply:
+    return await request.do(CallNext(request.code, request.given.queue), partial(_called, request.venue))
 
 
-async def reset(parts: Parts, call: Call[Reason]) -> Reply:
-    render = rendered(lambda key: RoundAnswer(f"{call.venue}:{key.queue_id}", key.day, key.round))
-    return await begin_new_round(parts, call, call.code, render, reason=call.given.reason)
+async def reset(parts: Parts, request: Request[Reason]) -> Reply:
+    def new_round(key: LineKey) -> RoundAnswer:
+        return RoundAnswer(f"{request.venue}:{key.queue_id}", key.day, key.round)
+
+    reply = await request.do(Reset(request.code), new_round, reason=request.given.reason)
+    await sweep_old_rounds(parts.engine, request.venue_id, request.code)
+    return reply
 
 
 def change_by(verb: QueueVerb) -> Route:
-    async def change(parts: Parts, call: Call[Reason]) -> Reply:
-        return await parts.engine.answer(
-            call.venue_id,
-            ChangeQueue(call.code, verb),
-            rendered(lambda queue: ChangedQueue(f"{call.venue}:{queue.id}", queue.state)),
-            claim=call.claim,
-            origin=call.origin(call.given.reason),
+    async def change(_: Parts, request: Request[Reason]) -> Reply:
+        return await request.do(
+            ChangeQueue(request.code, verb),
+            lambda queue: ChangedQueue(f"{request.venue}:{queue.id}", queue.state),
+            reason=request.given.reason,
         )
 
     return Route(
@@ -109,16 +115,6 @@ def change_by(verb: QueueVerb) -> Route:
         who="manager",
         venue="queue",
         refusals=(UnknownVenue, UnknownQueue, QueueInWrongState),
-    )
-
-
-async def _call_next(parts: Parts, call: Call[object], operation: CallNext) -> Reply:
-    return await parts.engine.answer(
-        call.venue_id,
-        operation,
-        rendered(lambda called: _called(call.venue, called)),
-        claim=call.claim,
-        origin=call.origin(),
     )
 
 

@@ -8,9 +8,10 @@ from msgspec import Meta
 from dawr.domain.errors import InvalidValue
 from dawr.web.api.answers import VenueRole
 from dawr.web.api.queues import NoInput
-from dawr.web.call import Call, Response, answered
 from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest
+from dawr.web.request import Request
+from dawr.web.response import Response, answered
 from dawr.web.routes import Route
 from dawr.web.signing_in import SignInInput, sign_in
 
@@ -46,39 +47,39 @@ class PasswordChanged(msgspec.Struct, frozen=True):
     changed: bool
 
 
-async def login(parts: Parts, call: Call[SignInInput]) -> Response:
-    session, signed_in = await sign_in(parts, call)
+async def login(parts: Parts, request: Request[SignInInput]) -> Response:
+    session, signed_in = await sign_in(parts, request)
     venues = [VenueRole(await parts.engine.slug_of(m.venue_id), m.role) for m in signed_in.memberships]
     answer = SessionAnswer(session, signed_in.account.username, signed_in.session.expires_at, venues)
-    return answered(answer, headers=(parts.auth.cookie(call.request, session),))
+    return answered(answer, headers=(parts.auth.cookie(request.raw, session),))
 
 
-async def logout(parts: Parts, call: Call[NoInput]) -> Response:
-    if call.caller.session is not None:
-        await parts.accounts.sign_out(call.caller.session)
-        for venue_id in call.caller.roles:
+async def logout(parts: Parts, request: Request[NoInput]) -> Response:
+    if request.caller.session is not None:
+        await parts.accounts.sign_out(request.caller.session)
+        for venue_id in request.caller.roles:
             parts.hub.judge_again(venue_id)
-    return answered(SignedOut(signed_out=True), headers=(parts.auth.no_cookie(call.request),))
+    return answered(SignedOut(signed_out=True), headers=(parts.auth.no_cookie(request.raw),))
 
 
-async def me(parts: Parts, call: Call[NoInput]) -> Response:
-    caller = call.caller
+async def me(parts: Parts, request: Request[NoInput]) -> Response:
+    caller = request.caller
     venues = [VenueRole(await parts.engine.slug_of(venue_id), role) for venue_id, role in caller.roles.items()]
     return answered(CallerAnswer(caller.actor, caller.username, caller.token_kind, venues))
 
 
-async def change_password(parts: Parts, call: Call[PasswordInput]) -> Response:
+async def change_password(parts: Parts, request: Request[PasswordInput]) -> Response:
     """Every session of the account ends, this one too: whoever knew the old password is out."""
-    account_id, username = call.caller.account_id, call.caller.username
+    account_id, username = request.caller.account_id, request.caller.username
     if account_id is None or username is None:
         raise BadRequest(403, "not-an-account", "A token has no password.")
-    tried = await parts.limits.try_login(username, call.request)
-    if not await parts.accounts.change_password(account_id, call.given.old, call.given.new):
+    tried = await parts.limits.try_login(username, request.raw)
+    if not await parts.accounts.change_password(account_id, request.given.old, request.given.new):
         raise BadRequest(403, "wrong-password", "The old password is not right.")
-    for venue_id in call.caller.roles:
+    for venue_id in request.caller.roles:
         parts.hub.judge_again(venue_id)
     await parts.limits.login_succeeded(tried)
-    return answered(PasswordChanged(changed=True), headers=(parts.auth.no_cookie(call.request),))
+    return answered(PasswordChanged(changed=True), headers=(parts.auth.no_cookie(request.raw),))
 
 
 ROUTES = (

@@ -7,12 +7,13 @@ from msgspec import Meta
 
 from dawr.domain.errors import AlreadyStaff, InvalidValue, LastOwner, UnknownStaff, UnknownVenue, UsernameTaken
 from dawr.domain.staff import Role, StaffMember
-from dawr.operations.people import ChangeRole, EnableStaff, LookAtStaff
+from dawr.operations.people import ChangeRole, DisableStaff, EnableStaff, LookAtStaff
 from dawr.reliability.idempotency import Reply
 from dawr.web.api.queues import ListQuery, Reason
-from dawr.web.call import Call, Response, answered, rendered
 from dawr.web.pages_of_lists import Page, page_of
 from dawr.web.parts import Parts
+from dawr.web.request import Request
+from dawr.web.response import Response, answered
 from dawr.web.routes import Route
 
 TAG = "staff"
@@ -39,59 +40,39 @@ class RoleInput(msgspec.Struct, forbid_unknown_fields=True):
     reason: Annotated[str, Meta(max_length=500)] | None = None
 
 
-async def list_staff(parts: Parts, call: Call[ListQuery]) -> Response:
+async def list_staff(parts: Parts, request: Request[ListQuery]) -> Response:
     """By name: the cursor is the last name of the page before."""
-    staff = await parts.engine.read(call.venue_id, LookAtStaff())
-    behind = [member for member in staff if member.username > (call.given.cursor or "")]
-    shown = behind[: call.given.limit]
+    staff = await parts.engine.read(request.venue_id, LookAtStaff())
+    behind = [member for member in staff if member.username > (request.given.cursor or "")]
+    shown = behind[: request.given.limit]
     following = shown[-1].username if len(behind) > len(shown) else None
     return answered(page_of([_answer(member) for member in shown], following))
 
 
-async def add(parts: Parts, call: Call[AddStaffInput]) -> Reply:
-    given = call.given
-    return await parts.accounts.add_staff(
-        call.venue_id,
-        given.username,
-        given.role,
-        given.password,
-        by=call.caller.roles[call.venue_id],
-        known_to=call.caller.roles,
-        render=rendered(_answer, status=201),
-        claim=call.claim,
-        origin=call.origin(given.reason),
+async def add(parts: Parts, request: Request[AddStaffInput]) -> Reply:
+    given = request.given
+    request.origin(given.reason)  # a reason that is none is refused before an account is made
+    adding = await parts.accounts.add_staff(
+        given.username, given.role, given.password, by=request.role, known_to=request.caller.roles
     )
+    return await request.do(adding, _answer, status=201, reason=given.reason)
 
 
-async def change_role(parts: Parts, call: Call[RoleInput]) -> Reply:
-    return await parts.engine.answer(
-        call.venue_id,
-        ChangeRole(call.params["username"], call.given.role, call.caller.roles[call.venue_id]),
-        rendered(_answer),
-        claim=call.claim,
-        origin=call.origin(call.given.reason),
-    )
+async def change_role(_: Parts, request: Request[RoleInput]) -> Reply:
+    changing = ChangeRole(request.params["username"], request.given.role, request.role)
+    return await request.do(changing, _answer, reason=request.given.reason)
 
 
-async def disable(parts: Parts, call: Call[Reason]) -> Reply:
-    return await parts.accounts.disable_at(
-        call.venue_id,
-        call.params["username"],
-        by=call.caller.roles[call.venue_id],
-        render=rendered(_answer),
-        claim=call.claim,
-        origin=call.origin(call.given.reason),
-    )
+async def disable(parts: Parts, request: Request[Reason]) -> Reply:
+    username = request.params["username"]
+    reply = await request.do(DisableStaff(username, request.role), _answer, reason=request.given.reason)
+    await parts.accounts.sign_out_everywhere(username)
+    return reply
 
 
-async def enable(parts: Parts, call: Call[Reason]) -> Reply:
-    return await parts.engine.answer(
-        call.venue_id,
-        EnableStaff(call.params["username"], call.caller.roles[call.venue_id]),
-        rendered(_answer),
-        claim=call.claim,
-        origin=call.origin(call.given.reason),
-    )
+async def enable(_: Parts, request: Request[Reason]) -> Reply:
+    enabling = EnableStaff(request.params["username"], request.role)
+    return await request.do(enabling, _answer, reason=request.given.reason)
 
 
 def _answer(member: StaffMember) -> StaffAnswer:

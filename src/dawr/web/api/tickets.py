@@ -24,17 +24,17 @@ from dawr.domain.errors import (
 from dawr.domain.ticket import LARGEST_PARTY, LONGEST_VISITOR, PRIORITIES, TicketId, VisitId
 from dawr.operations.operation import Operation
 from dawr.operations.snapshots import LookAtTicket
-from dawr.operations.staff import Call as CallOne
-from dawr.operations.staff import Finish, Hold, Miss, Recall, Resume, Start
+from dawr.operations.staff import Call, Finish, Hold, Miss, Recall, Resume, Start
 from dawr.operations.ticket import Joined
 from dawr.operations.visitor import Issue, Leave, Rejoin
 from dawr.reliability.idempotency import Reply
 from dawr.web.api.answers import PlaceAnswer, TicketAnswer, place_answer, ticket_answer
 from dawr.web.api.queues import NoInput, Reason
-from dawr.web.call import Call, Response, answered, rendered
 from dawr.web.links import new_link
 from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest
+from dawr.web.request import Request
+from dawr.web.response import Response, answered
 from dawr.web.routes import Route
 
 TAG = "tickets"
@@ -79,38 +79,32 @@ class RejoinInput(msgspec.Struct, forbid_unknown_fields=True):
     reason: Annotated[str, Meta(max_length=500)] | None = None
 
 
-async def take(parts: Parts, call: Call[TakeInput]) -> Reply:
-    return await give_number(parts, call, call.code, call.given)
+async def take(parts: Parts, request: Request[TakeInput]) -> Reply:
+    return await give_number(parts, request, request.code, request.given)
 
 
-async def give_number(parts: Parts, call: Call[object], queue: str, given: TakeInput) -> Reply:
-    if given.priority and not call.caller.may_issue(call.venue_id):
+async def give_number(parts: Parts, request: Request[object], queue: str, given: TakeInput) -> Reply:
+    if given.priority and not request.caller.may_issue(request.venue_id):
         raise BadRequest(403, "role-too-low", "Only staff and kiosks give priority.")
-    link = new_link(parts.ids, call.venue_id)
+    link = new_link(parts.ids, request.venue_id)
     issue = Issue(
         queue=queue,
         visitor=given.visitor,
-        ticket_id=TicketId(parts.ids.new(call.venue_id)),
+        ticket_id=TicketId(parts.ids.new(request.venue_id)),
         visit_id=VisitId(link.visit_id),
         secret_hash=link.secret_hash,
         priority=given.priority,
         name=given.name,
         party_size=given.party_size,
         area=given.area,
-        most_per_hour=None if call.caller.may_issue(call.venue_id) else parts.joins_per_hour,
+        most_per_hour=None if request.caller.may_issue(request.venue_id) else parts.joins_per_hour,
     )
-    return await parts.engine.answer(
-        call.venue_id,
-        issue,
-        rendered(lambda joined: _taken(call.venue, joined, link.path), status=201),
-        claim=call.claim,
-        origin=call.origin(),
-    )
+    return await request.do(issue, lambda place: _taken(request.venue, place, link.path), status=201)
 
 
-async def look(parts: Parts, call: Call[NoInput]) -> Response:
-    standing = await parts.engine.read(call.venue_id, LookAtTicket(TicketId(call.code)))
-    return answered(ticket_answer(call.venue, standing.ticket))
+async def look(parts: Parts, request: Request[NoInput]) -> Response:
+    standing = await parts.engine.read(request.venue_id, LookAtTicket(TicketId(request.code)))
+    return answered(ticket_answer(request.venue, standing.ticket))
 
 
 def _taken(venue: str, joined: Joined, link: str) -> TakenAnswer:
@@ -119,13 +113,11 @@ def _taken(venue: str, joined: Joined, link: str) -> TakenAnswer:
 
 
 def verb(name: str, summary: str, body: Any, make: Callable[[TicketId, Any], Operation[Any]]) -> Route:  # noqa: ANN401
-    async def change(parts: Parts, call: Call[Any]) -> Reply:
-        return await parts.engine.answer(
-            call.venue_id,
-            make(TicketId(call.code), call.given),
-            rendered(lambda outcome: ticket_answer(call.venue, getattr(outcome, "ticket", outcome))),
-            claim=call.claim,
-            origin=call.origin(call.given.reason),
+    async def change(_: Parts, request: Request[Any]) -> Reply:
+        return await request.do(
+            make(TicketId(request.code), request.given),
+            lambda outcome: ticket_answer(request.venue, getattr(outcome, "ticket", outcome)),
+            reason=request.given.reason,
         )
 
     return Route(
@@ -183,7 +175,7 @@ ROUTES = (
         venue="ticket",
         refusals=(UnknownTicket,),
     ),
-    verb("call", "Call this visitor, whoever is first", DeskInput, lambda t, given: CallOne(t, given.desk)),
+    verb("call", "Call this visitor, whoever is first", DeskInput, lambda t, given: Call(t, given.desk)),
     verb("recall", "Call the same visitor again", Reason, lambda t, _: Recall(t)),
     verb("start", "The visitor came and is being served", Reason, lambda t, _: Start(t)),
     verb("finish", "The visitor is done here", Reason, lambda t, _: Finish(t)),

@@ -11,9 +11,10 @@ from dawr.domain.token import Token, TokenId, TokenKind
 from dawr.operations.tokens import LookAtTokens, RevokeToken
 from dawr.reliability.idempotency import Reply
 from dawr.web.api.queues import ListQuery, Reason
-from dawr.web.call import Call, Response, answered, rendered
 from dawr.web.pages_of_lists import Page, page_of
 from dawr.web.parts import Parts
+from dawr.web.request import Request
+from dawr.web.response import Response, answered
 from dawr.web.routes import Route
 
 TAG = "tokens"
@@ -41,41 +42,30 @@ class MadeToken(msgspec.Struct, frozen=True):
     """What to send as `Authorization: Bearer …`. Shown once; it is not kept, so a replay has null."""
 
 
-async def list_tokens(parts: Parts, call: Call[ListQuery]) -> Response:
+async def list_tokens(parts: Parts, request: Request[ListQuery]) -> Response:
     """By id, which is by time: the cursor is the last id of the page before."""
-    tokens = sorted(await parts.engine.read(call.venue_id, LookAtTokens()), key=lambda token: token.token_id)
-    behind = [token for token in tokens if token.token_id > (call.given.cursor or "")]
-    shown = behind[: call.given.limit]
+    tokens = sorted(await parts.engine.read(request.venue_id, LookAtTokens()), key=lambda token: token.token_id)
+    behind = [token for token in tokens if token.token_id > (request.given.cursor or "")]
+    shown = behind[: request.given.limit]
     following = shown[-1].token_id if len(behind) > len(shown) else None
     return answered(page_of([_answer(token) for token in shown], following))
 
 
-async def make(parts: Parts, call: Call[MakeTokenInput]) -> Reply | Response:
-    given = call.given
-    reply, bearer = await parts.accounts.make_token(
-        call.venue_id,
-        given.kind,
-        given.role,
-        given.name,
-        by=call.caller.roles[call.venue_id],
-        render=rendered(lambda token: MadeToken(_answer(token), None), status=201),
-        claim=call.claim,
-        origin=call.origin(),
+async def make(parts: Parts, request: Request[MakeTokenInput]) -> Reply | Response:
+    given = request.given
+    making, bearer = parts.accounts.new_token(
+        request.venue_id, given.kind, given.role, given.name, by=request.role, made_by=request.caller.actor
     )
+    reply = await request.do(making, lambda token: MadeToken(_answer(token), None), status=201)
     if reply.replayed:
         return reply
     made = msgspec.json.decode(reply.body, type=MadeToken)
     return answered(msgspec.structs.replace(made, bearer=bearer), status=reply.status)
 
 
-async def revoke(parts: Parts, call: Call[Reason]) -> Reply:
-    return await parts.engine.answer(
-        call.venue_id,
-        RevokeToken(TokenId(call.params["token"]), call.caller.roles[call.venue_id]),
-        rendered(_answer),
-        claim=call.claim,
-        origin=call.origin(call.given.reason),
-    )
+async def revoke(_: Parts, request: Request[Reason]) -> Reply:
+    revoking = RevokeToken(TokenId(request.params["token"]), request.role)
+    return await request.do(revoking, _answer, reason=request.given.reason)
 
 
 def _answer(token: Token) -> TokenAnswer:

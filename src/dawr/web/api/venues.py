@@ -15,8 +15,9 @@ from dawr.reliability.idempotency import Answer, Reply
 from dawr.web.api.answers import VenueAnswer, venue_answer
 from dawr.web.api.queues import NoInput
 from dawr.web.auth import must_be_allowed
-from dawr.web.call import Call, Response, answered, encoded, rendered
 from dawr.web.parts import Parts
+from dawr.web.request import Request
+from dawr.web.response import Response, answered, encoded
 from dawr.web.routes import Route
 
 TAG = "venues"
@@ -49,41 +50,40 @@ class SetUpInput(msgspec.Struct, forbid_unknown_fields=True):
         )
 
 
-async def look(parts: Parts, call: Call[NoInput]) -> Response:
-    return Response(200, await parts.status_cache.at_venue(parts.engine, call.venue_id, "venue", _anybodys))
+async def look(parts: Parts, request: Request[NoInput]) -> Response:
+    return Response(200, await parts.status_cache.at_venue(parts.engine, request.venue_id, "venue", _anybodys))
 
 
-async def look_at_set_up(parts: Parts, call: Call[NoInput]) -> Response:
-    venue, _ = await parts.engine.read(call.venue_id, LookAtVenue())
+async def look_at_set_up(parts: Parts, request: Request[NoInput]) -> Response:
+    venue, _ = await parts.engine.read(request.venue_id, LookAtVenue())
     return answered(venue)
 
 
-async def set_up(parts: Parts, call: Call[SetUpInput]) -> Reply:
+async def set_up(parts: Parts, request: Request[SetUpInput]) -> Reply:
     """Change the venue with this slug, or make it: then whoever made it owns it."""
-    venue_id, wanted = call.venue_id, call.given.venue(call.params["venue"])
+    venue_id, wanted = request.venue_id, request.given.venue(request.params["venue"])
     if not venue_id:
         try:
-            return await _create(parts, call, wanted)
+            return await _create(parts, request, wanted)
         except Unstorable as fault:
-            venue_id = await _made_meanwhile(parts, call, wanted.slug, fault)
-    claim = call.claim_at(venue_id)
-    return await parts.engine.answer(venue_id, SetUp(wanted), rendered(_whole), claim=claim, origin=call.origin())
+            venue_id = await _made_meanwhile(parts, request, wanted.slug, fault)
+    return await request.at(venue_id).do(SetUp(wanted), _whole)
 
 
-async def _create(parts: Parts, call: Call[SetUpInput], wanted: Venue) -> Reply:
+async def _create(parts: Parts, request: Request[SetUpInput], wanted: Venue) -> Reply:
     """The answer is kept with the venue, so that a retry under the same key is told the same."""
-    if call.caller.account_id is None or "owner" not in call.caller.roles.values():
+    if request.caller.account_id is None or "owner" not in request.caller.roles.values():
         raise UnknownVenue(wanted.slug)
-    render = rendered(_whole, status=201)
 
     def kept(made: Venue, now: int) -> Answer | None:
-        claim = call.claim_at(made.id)
-        return None if claim is None else render(made).kept(claim, now)
+        claim = request.at(made.id).claim
+        return None if claim is None else Reply(201, encoded(made)).kept(claim, now)
 
-    return render(await parts.accounts.create_venue(wanted, call.caller.account_id, call.origin(), kept))
+    made = await parts.accounts.create_venue(wanted, request.caller.account_id, request.origin(), kept)
+    return Reply(201, encoded(made))
 
 
-async def _made_meanwhile(parts: Parts, call: Call[SetUpInput], slug: str, fault: Unstorable) -> VenueId:
+async def _made_meanwhile(parts: Parts, request: Request[SetUpInput], slug: str, fault: Unstorable) -> VenueId:
     """Somebody was quicker with this slug; or else it was something else that could not be stored.
 
     It may have been the caller, with another request: who owns the venue was not known when they were judged.
@@ -92,7 +92,7 @@ async def _made_meanwhile(parts: Parts, call: Call[SetUpInput], slug: str, fault
         venue_id = await parts.engine.find_venue(slug)
     except UnknownVenue:
         raise fault from None
-    must_be_allowed(await parts.auth.caller(call.request), "owner", venue_id, slug, by="venue")
+    must_be_allowed(await parts.auth.caller(request.raw), "owner", venue_id, slug, by="venue")
     return venue_id
 
 

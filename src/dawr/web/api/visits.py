@@ -1,5 +1,6 @@
 """Visits: what the holder of a secret link sees and does. In this version a visit has one ticket."""
 
+from functools import partial
 from typing import Annotated
 
 import msgspec
@@ -7,7 +8,6 @@ from msgspec import Meta
 
 from dawr.domain.errors import LineEnded, TicketInWrongState, UnknownVisit
 from dawr.domain.visit import Link
-from dawr.operations.operation import Operation
 from dawr.operations.snapshots import LookAtVisit
 from dawr.operations.ticket import Joined
 from dawr.operations.visitor import LeaveByLink, RejoinByLink
@@ -15,8 +15,9 @@ from dawr.reliability.idempotency import Reply
 from dawr.web.api.answers import PlaceAnswer, place_answer
 from dawr.web.api.queues import NoInput
 from dawr.web.api.tickets import TAKE_REFUSALS, TakeInput, TakenAnswer, give_number
-from dawr.web.call import Call, Response, answered, rendered
 from dawr.web.parts import Parts
+from dawr.web.request import Request
+from dawr.web.response import Response, answered
 from dawr.web.routes import Route
 
 TAG = "visits"
@@ -32,33 +33,24 @@ class StartInput(TakeInput, kw_only=True, forbid_unknown_fields=True):
     queue: Annotated[str, Meta(max_length=64, description="Where the visit begins, by the queue's code.")]
 
 
-async def start(parts: Parts, call: Call[StartInput]) -> Reply:
+async def start(parts: Parts, request: Request[StartInput]) -> Reply:
     """A visit of one stage: the same as taking a number there."""
-    return await give_number(parts, call, call.given.queue, call.given)
+    return await give_number(parts, request, request.given.queue, request.given)
 
 
-async def look(parts: Parts, call: Call[NoInput]) -> Response:
-    link = Link.read(call.code)
-    return answered(_visit(call.venue, link, await parts.engine.read(call.venue_id, LookAtVisit(link))))
+async def look(parts: Parts, request: Request[NoInput]) -> Response:
+    link = Link.read(request.code)
+    return answered(_visit(request.venue, link, await parts.engine.read(request.venue_id, LookAtVisit(link))))
 
 
-async def leave(parts: Parts, call: Call[NoInput]) -> Reply:
-    return await _change(parts, call, LeaveByLink(Link.read(call.code)))
+async def leave(_: Parts, request: Request[NoInput]) -> Reply:
+    link = Link.read(request.code)
+    return await request.do(LeaveByLink(link), partial(_visit, request.venue, link))
 
 
-async def rejoin(parts: Parts, call: Call[NoInput]) -> Reply:
-    return await _change(parts, call, RejoinByLink(Link.read(call.code)))
-
-
-async def _change(parts: Parts, call: Call[NoInput], operation: Operation[Joined]) -> Reply:
-    link = Link.read(call.code)
-    return await parts.engine.answer(
-        call.venue_id,
-        operation,
-        rendered(lambda joined: _visit(call.venue, link, joined)),
-        claim=call.claim,
-        origin=call.origin(),
-    )
+async def rejoin(_: Parts, request: Request[NoInput]) -> Reply:
+    link = Link.read(request.code)
+    return await request.do(RejoinByLink(link), partial(_visit, request.venue, link))
 
 
 def _visit(venue: str, link: Link, joined: Joined) -> VisitAnswer:

@@ -19,12 +19,13 @@ from dawr.domain.errors import (
 from dawr.domain.staff import Role
 from dawr.domain.ticket import LineKey, State, Ticket, TicketId, VisitId
 from dawr.domain.venue import Venue
+from dawr.engine.clockwork import sweep_old_rounds
+from dawr.operations.admin import Reset
 from dawr.operations.snapshots import LookAtVisitor, QueueSnapshot
 from dawr.operations.staff import Called, CallNext, Done
 from dawr.operations.ticket import Joined
 from dawr.operations.visitor import Issue
 from dawr.reliability.idempotency import Reply
-from dawr.web.call import Call, Response, answered, encoded, rendered
 from dawr.web.doors.clinic_shapes import (
     CalledPatient,
     CallInput,
@@ -42,8 +43,9 @@ from dawr.web.doors.clinic_shapes import (
     SignedInUser,
 )
 from dawr.web.links import new_link
-from dawr.web.new_round import begin_new_round
 from dawr.web.parts import Parts
+from dawr.web.request import Request
+from dawr.web.response import Response, answered, encoded
 from dawr.web.routes import Route
 from dawr.web.signing_in import SignInInput, sign_in
 
@@ -63,8 +65,8 @@ STATUS_WORDS: Mapping[State, str] = {
 }
 
 
-async def enter(parts: Parts, call: Call[EnterInput]) -> Reply:
-    given, venue_id = call.given, call.venue_id
+async def enter(parts: Parts, request: Request[EnterInput]) -> Reply:
+    given, venue_id = request.given, request.venue_id
     link = new_link(parts.ids, venue_id)
     issue = Issue(
         queue=given.clinic,
@@ -73,52 +75,35 @@ async def enter(parts: Parts, call: Call[EnterInput]) -> Reply:
         visit_id=VisitId(link.visit_id),
         secret_hash=link.secret_hash,
     )
-    return await parts.engine.answer(
-        venue_id,
-        issue,
-        rendered(lambda joined: _entered(joined, link.path)),
-        claim=call.claim,
-        origin=call.origin(),
-    )
+    return await request.do(issue, lambda joined: _entered(joined, link.path))
 
 
-async def status(parts: Parts, call: Call[ClinicQuery]) -> Response:
+async def status(parts: Parts, request: Request[ClinicQuery]) -> Response:
     return Response(
-        200, await parts.status_cache.at_queue(parts.engine, call.venue_id, call.given.clinic, "clinic", _status)
+        200, await parts.status_cache.at_queue(parts.engine, request.venue_id, request.given.clinic, "clinic", _status)
     )
 
 
-async def call_next(parts: Parts, call: Call[CallInput]) -> Reply:
-    given = call.given
-    return await parts.engine.answer(
-        call.venue_id,
-        CallNext(given.desk, given.clinic),
-        rendered(_called),
-        claim=call.claim,
-        origin=call.origin(),
-    )
+async def call_next(_: Parts, request: Request[CallInput]) -> Reply:
+    return await request.do(CallNext(request.given.desk, request.given.clinic), _called)
 
 
-async def done(parts: Parts, call: Call[DoneInput]) -> Reply:
-    by_staff = call.caller.may("staff", call.venue_id)
-    return await parts.engine.answer(
-        call.venue_id,
-        Done(call.given.clinic, call.given.user, by_staff),
-        rendered(_done),
-        claim=call.claim,
-        origin=call.origin(),
-    )
+async def done(_: Parts, request: Request[DoneInput]) -> Reply:
+    by_staff = request.caller.may("staff", request.venue_id)
+    return await request.do(Done(request.given.clinic, request.given.user, by_staff), _done)
 
 
-async def reset(parts: Parts, call: Call[ClinicInput]) -> Reply:
+async def reset(parts: Parts, request: Request[ClinicInput]) -> Reply:
     def new_round(key: LineKey) -> NewRound:
         return NewRound(success=True, clinic=key.queue_id, round=key.round, message="begins at number 1")
 
-    return await begin_new_round(parts, call, call.given.clinic, rendered(new_round))
+    reply = await request.do(Reset(request.given.clinic), new_round)
+    await sweep_old_rounds(parts.engine, request.venue_id, request.given.clinic)
+    return reply
 
 
-async def position(parts: Parts, call: Call[PositionQuery]) -> Response:
-    standing, line = await parts.engine.read(call.venue_id, LookAtVisitor(call.given.clinic, call.given.user))
+async def position(parts: Parts, request: Request[PositionQuery]) -> Response:
+    standing, line = await parts.engine.read(request.venue_id, LookAtVisitor(request.given.clinic, request.given.user))
     ticket = standing.ticket
     return answered(
         Position(
@@ -136,11 +121,11 @@ async def position(parts: Parts, call: Call[PositionQuery]) -> Response:
     )
 
 
-async def login(parts: Parts, call: Call[SignInInput]) -> Response:
-    session, signed_in = await sign_in(parts, call)
-    role: Role = signed_in.role_at(call.venue_id) or signed_in.memberships[0].role
+async def login(parts: Parts, request: Request[SignInInput]) -> Response:
+    session, signed_in = await sign_in(parts, request)
+    role: Role = signed_in.role_at(request.venue_id) or signed_in.memberships[0].role
     answer = SignedInAnswer(success=True, token=session, user=SignedInUser(signed_in.account.username, role))
-    return answered(answer, headers=(parts.auth.cookie(call.request, session),))
+    return answered(answer, headers=(parts.auth.cookie(request.raw, session),))
 
 
 def status_word(state: State, *, near: bool) -> str:

@@ -15,10 +15,10 @@ from dawr.live.forms import Published
 from dawr.live.frames import EventId, frame
 from dawr.live.joining import Follow, Wish
 from dawr.operations.snapshots import LookAtVenue
-from dawr.web.call import Call
 from dawr.web.doors.clinic import TAG, WORDS, status_word
 from dawr.web.event_stream import Stream
 from dawr.web.parts import Parts
+from dawr.web.request import Request
 from dawr.web.routes import Route
 from dawr.web.watching import last_seen, watch
 
@@ -124,20 +124,20 @@ class ClinicNotices:
 NOTICES = ClinicNotices()
 
 
-async def stream(parts: Parts, call: Call[StreamQuery]) -> Stream:
-    venue, _ = await parts.engine.read(call.venue_id, LookAtVenue())
-    queue_id = venue.queue(call.given.clinic).id
+async def stream(parts: Parts, request: Request[StreamQuery]) -> Stream:
+    venue, _ = await parts.engine.read(request.venue_id, LookAtVenue())
+    queue_id = venue.queue(request.given.clinic).id
     follow = None
-    if call.given.user is not None:
-        key = open_key(queue_id, checked_visitor(call.given.user))
+    if request.given.user is not None:
+        key = open_key(queue_id, checked_visitor(request.given.user))
         follow = Follow(VISITOR_UPDATES, queue_id, open_key=key)
-    since = last_seen(call.request, call.given.last_event_id)
+    since = last_seen(request.raw, request.given.last_event_id)
     if since is not None:
         try:
-            return await watch(parts, call, call.venue_id, _wish(queue_id, since, follow))
+            return await watch(parts, request, request.venue_id, _wish(queue_id, since, follow))
         except Unresumable:
             pass
-    return await watch(parts, call, call.venue_id, _wish(queue_id, None, follow))
+    return await watch(parts, request, request.venue_id, _wish(queue_id, None, follow))
 
 
 def _wish(queue_id: QueueId, since: EventId | None, follow: Follow | None) -> Wish:

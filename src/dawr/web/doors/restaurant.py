@@ -18,14 +18,12 @@ from dawr.domain.venue import Unnamed
 from dawr.domain.visit import Link
 from dawr.operations.operation import Operation
 from dawr.operations.snapshots import LookAtLine, LookAtVisit
-from dawr.operations.staff import Call as CallOne
-from dawr.operations.staff import Called, CallNext, Finish, Miss
+from dawr.operations.staff import Call, Called, CallNext, Finish, Miss
 from dawr.operations.ticket import Joined as JoinedTicket
 from dawr.operations.visitor import Cancel, Join
 from dawr.reliability.idempotency import Reply
 from dawr.web.api.queues import ListQuery, NoInput, cursor_at, place_of_cursor
 from dawr.web.api.tickets import TAKE_REFUSALS
-from dawr.web.call import Call, Response, answered, rendered
 from dawr.web.doors.restaurant_shapes import (
     Entry,
     EntryAnswer,
@@ -41,6 +39,8 @@ from dawr.web.doors.restaurant_shapes import (
 )
 from dawr.web.links import NewLink, new_link
 from dawr.web.parts import Parts
+from dawr.web.request import Request
+from dawr.web.response import Response, answered
 from dawr.web.routes import Route
 
 TAG = "restaurant"
@@ -58,69 +58,55 @@ STATUS_WORDS: Mapping[State, Status] = {
 }
 
 
-async def join(parts: Parts, call: Call[JoinInput]) -> Reply:
-    given = call.given
-    link = new_link(parts.ids, call.venue_id)
+async def join(parts: Parts, request: Request[JoinInput]) -> Reply:
+    given = request.given
+    link = new_link(parts.ids, request.venue_id)
     joining = Join(
         queue=Unnamed.WAITLIST,
         visitor=given.mobileNumber,
-        ticket_id=TicketId(parts.ids.new(call.venue_id)),
+        ticket_id=TicketId(parts.ids.new(request.venue_id)),
         visit_id=VisitId(link.visit_id),
         secret_hash=link.secret_hash,
         name=given.name,
         party_size=given.partySize,
         area=given.seatingType,
-        most_per_hour=None if call.caller.may_issue(call.venue_id) else parts.joins_per_hour,
+        most_per_hour=None if request.caller.may_issue(request.venue_id) else parts.joins_per_hour,
     )
-    return await parts.engine.answer(
-        call.venue_id,
-        joining,
-        rendered(lambda joined: JoinedAnswer(success=True, data=_joined(joined, link)), status=201),
-        claim=call.claim,
-        origin=call.origin(),
-    )
+    return await request.do(joining, lambda place: JoinedAnswer(success=True, data=_joined(place, link)), status=201)
 
 
-async def queue_status(parts: Parts, call: Call[EntryQuery]) -> Response:
+async def queue_status(parts: Parts, request: Request[EntryQuery]) -> Response:
     """Entry and secret must belong together: one without the other is as if there were no entry."""
-    standing = await parts.engine.read(call.venue_id, LookAtVisit(Link.read(call.given.secret)))
-    if standing.ticket.ticket_id != call.given.entryId:
+    standing = await parts.engine.read(request.venue_id, LookAtVisit(Link.read(request.given.secret)))
+    if standing.ticket.ticket_id != request.given.entryId:
         raise UnknownVisit
     return answered(EntryAnswer(success=True, data=_entry(standing)))
 
 
-async def list_entries(parts: Parts, call: Call[ListQuery]) -> Response:
-    most = call.given.limit
-    view = LookAtLine(Unnamed.WAITLIST, place_of_cursor(call.given.cursor), most + 1)
-    tickets = await parts.engine.read(call.venue_id, view)
+async def list_entries(parts: Parts, request: Request[ListQuery]) -> Response:
+    most = request.given.limit
+    view = LookAtLine(Unnamed.WAITLIST, place_of_cursor(request.given.cursor), most + 1)
+    tickets = await parts.engine.read(request.venue_id, view)
     shown = [_staff_entry(ticket) for ticket in tickets[:most]]
     return answered(ListAnswer(success=True, data=shown, next=cursor_at(tickets, most)))
 
 
-async def call_next(parts: Parts, call: Call[NoInput]) -> Reply:
-    return await parts.engine.answer(
-        call.venue_id,
-        CallNext(queue=Unnamed.WAITLIST),
-        rendered(_called),
-        claim=call.claim,
-        origin=call.origin(),
-    )
+async def call_next(_: Parts, request: Request[NoInput]) -> Reply:
+    return await request.do(CallNext(queue=Unnamed.WAITLIST), _called)
 
 
-async def change_status(parts: Parts, call: Call[StatusInput]) -> Reply:
-    ticket_id = TicketId(call.params["entry"])
+async def change_status(_: Parts, request: Request[StatusInput]) -> Reply:
+    ticket_id = TicketId(request.params["entry"])
     verbs: Mapping[str, Operation[Ticket]] = {
-        "CALLED": CallOne(ticket_id),
+        "CALLED": Call(ticket_id),
         "SEATED": Finish(ticket_id),
         "NO_SHOW": Miss(ticket_id),
         "CANCELLED": Cancel(ticket_id),
     }
-    return await parts.engine.answer(
-        call.venue_id,
-        verbs[call.given.status],
-        rendered(lambda ticket: StaffEntryAnswer(success=True, data=_staff_entry(ticket))),
-        claim=call.claim,
-        origin=call.origin(call.given.reason),
+    return await request.do(
+        verbs[request.given.status],
+        lambda ticket: StaffEntryAnswer(success=True, data=_staff_entry(ticket)),
+        reason=request.given.reason,
     )
 
 

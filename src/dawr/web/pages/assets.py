@@ -3,16 +3,17 @@
 from functools import cache
 from importlib.resources import files
 
-from dawr.web.call import Call, Header, Response
 from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest
+from dawr.web.request import Request
+from dawr.web.response import Header, Response
 from dawr.web.routes import Route
 
 KINDS: dict[str, Header] = {"css": (b"content-type", b"text/css; charset=utf-8")}
 
 
-async def asset(_: Parts, call: Call[None]) -> Response:
-    found = _assets().get(call.params["file"])
+async def asset(_: Parts, request: Request[None]) -> Response:
+    found = _assets().get(request.params["file"])
     if found is None:
         raise BadRequest(404, "no-such-path", "There is nothing at this address.")
     return found

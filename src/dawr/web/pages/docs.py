@@ -5,20 +5,21 @@ from typing import Any
 
 import msgspec
 
-from dawr.web.call import Call, Response
 from dawr.web.openapi import document
 from dawr.web.pages.rendering import page
 from dawr.web.parts import Parts
+from dawr.web.request import Request
+from dawr.web.response import Response
 from dawr.web.routes import Route
 
 Json = dict[str, Any]
 
 
-async def openapi(_: Parts, __: Call[None]) -> Response:
+async def openapi(_: Parts, __: Request[None]) -> Response:
     return Response(200, _document()[1])
 
 
-async def docs(_: Parts, __: Call[None]) -> Response:
+async def docs(_: Parts, __: Request[None]) -> Response:
     return _page()
 
 

@@ -8,11 +8,12 @@ from msgspec import Meta
 
 from dawr.domain.errors import Refused
 from dawr.domain.venue import Venue
-from dawr.web.call import Call, Response
 from dawr.web.http import read_body
 from dawr.web.pages.rendering import page
 from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest
+from dawr.web.request import Request
+from dawr.web.response import Response
 from dawr.web.routes import Route
 
 FORM = b"application/x-www-form-urlencoded"
@@ -45,13 +46,13 @@ class OwnerForm(msgspec.Struct, frozen=True):
         return msgspec.convert(document, Venue)
 
 
-async def show(parts: Parts, call: Call[CodeQuery]) -> Response:
-    return await _form(parts, OwnerForm(call.given.code))
+async def show(parts: Parts, request: Request[CodeQuery]) -> Response:
+    return await _form(parts, OwnerForm(request.given.code))
 
 
-async def make(parts: Parts, call: Call[None]) -> Response:
+async def make(parts: Parts, request: Request[None]) -> Response:
     """What is wrong is said above the form, which keeps what was typed but for the password."""
-    given = _read(await _body(call))
+    given = _read(await _body(request))
     try:
         wanted = None if await parts.accounts.has_venue() else given.venue()
         account = await parts.accounts.first_owner(given.code, given.username, given.password, wanted)
@@ -66,11 +67,11 @@ async def _form(parts: Parts, given: OwnerForm, wrong: str | None = None) -> Res
     return page("first_run.html", given=given, wrong=wrong, needs_venue=not await parts.accounts.has_venue())
 
 
-async def _body(call: Call[None]) -> bytes:
-    kind = call.request.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+async def _body(request: Request[None]) -> bytes:
+    kind = request.raw.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
     if kind != FORM:
         raise BadRequest(415, "not-a-form", "Send the form as the page does.")
-    return await read_body(call.request.receive)
+    return await read_body(request.raw.receive)
 
 
 def _read(body: bytes) -> OwnerForm:

@@ -1,13 +1,14 @@
 """What somebody sees who opens the bare address."""
 
 from dawr import __version__
-from dawr.web.call import Call, Response
 from dawr.web.pages.rendering import page
 from dawr.web.parts import Parts
+from dawr.web.request import Request
+from dawr.web.response import Response
 from dawr.web.routes import Route
 
 
-async def home(_: Parts, __: Call[None]) -> Response:
+async def home(_: Parts, __: Request[None]) -> Response:
     return page("home.html", version=__version__)
 
 

@@ -5,7 +5,7 @@ from importlib.resources import files
 
 import jinja2
 
-from dawr.web.call import HTML, Response
+from dawr.web.response import HTML, Response
 
 
 def page(template: str, *, status: int = 200, **facts: object) -> Response:

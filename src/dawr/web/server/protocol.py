@@ -7,7 +7,6 @@ answer and one line.
 
 import asyncio
 from collections.abc import Callable
-from http import HTTPStatus
 from typing import Any, Literal, NoReturn, cast
 
 from uvicorn._types import ASGI3Application
@@ -17,8 +16,9 @@ from uvicorn.server import ServerState
 from dawr.observe.access_log import NO_ROUTE, OTHER_METHOD, AccessLog
 from dawr.reliability import correlation
 from dawr.web.problems import BadRequest, problem_of
-from dawr.web.security import SECURITY_HEADERS
+from dawr.web.response import PROBLEM_JSON, Header, as_bytes, head_of, headers_of_one
 
+CLOSE: Header = (b"connection", b"close")
 IDLE_SECONDS = 6
 """How long a connection is kept for the next request. At least five, counted in whole seconds."""
 LARGEST_HEAD = 64 * 1024
@@ -89,9 +89,8 @@ async def respond(cycle: RequestResponseCycle, head: bytes, body: bytes) -> None
         return
     cycle.response_started = cycle.response_complete = True
     cycle.waiting_for_100_continue = False
-    date = b"".join([b"%b: %b\r\n" % header for header in cycle.default_headers])
-    end = b"\r\n" if cycle.keep_alive else b"connection: close\r\n\r\n"
-    cycle.transport.write(b"".join((head, date, end, b"" if cycle.scope["method"] == "HEAD" else body)))
+    last = as_bytes(cycle.default_headers if cycle.keep_alive else [*cycle.default_headers, CLOSE])
+    cycle.transport.write(b"".join((head, last, b"\r\n", b"" if cycle.scope["method"] == "HEAD" else body)))
     cycle.message_event.set()
     # The scope holds the cycle and the cycle the scope: without this, both wait for the garbage collector.
     cycle.scope.pop("extensions", None)
@@ -269,17 +268,8 @@ class HttpProtocol(HttpToolsProtocol):
         """Say it, and that it was all. What still comes is taken: thrown back, it would hide what was said."""
         correlation_id = correlation.accepted(self.headers or ()) or self._shared.new_id()
         body = problem_of(refusal).body(correlation_id)
-        headers = [
-            *self._shared.default_headers,
-            (b"content-type", b"application/problem+json"),
-            (b"content-length", b"%d" % len(body)),
-            (b"cache-control", b"no-store"),
-            (b"connection", b"close"),
-            (correlation.CORRELATION_ID, correlation_id.encode("ascii")),
-            *SECURITY_HEADERS,
-        ]
-        first = b"HTTP/1.1 %d %s" % (refusal.status, HTTPStatus(refusal.status).phrase.encode())
-        self.transport.write(b"\r\n".join([first, *(b"%s: %s" % header for header in headers), b"", body]))
+        headers = [*headers_of_one(correlation_id, body), *self._shared.default_headers, CLOSE]
+        self.transport.write(head_of(refusal.status, PROBLEM_JSON, headers) + b"\r\n" + body)
         self.transport.write_eof()
         self._record(refusal, correlation_id)
 

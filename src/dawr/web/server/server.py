@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from types import FrameType
 
 import uvicorn
-from starlette.types import ASGIApp
 
 from dawr.observe.access_log import AccessLog
+from dawr.reliability.asgi import ASGIApp
 from dawr.web.server.protocol import HttpProtocol, Shared
 
 GRACE_SECONDS = 2

@@ -1,0 +1,59 @@
+"""What a handler answers, and which headers every answer has: as ASGI wants them, and as bytes."""
+
+from collections.abc import Iterable
+from functools import cache
+from http import HTTPStatus
+
+import msgspec
+
+from dawr.reliability.correlation import CORRELATION_ID
+from dawr.web.security import PAGE_SECURITY_HEADERS, SECURITY_HEADERS
+
+Header = tuple[bytes, bytes]
+
+JSON: Header = (b"content-type", b"application/json")
+PROBLEM_JSON: Header = (b"content-type", b"application/problem+json")
+HTML: Header = (b"content-type", b"text/html; charset=utf-8")
+EVENT_STREAM: Header = (b"content-type", b"text/event-stream; charset=utf-8")
+NOT_STORED: Header = (b"cache-control", b"no-store")
+
+STATUS_LINES = {status.value: b"HTTP/1.1 %d %b\r\n" % (status, status.phrase.encode()) for status in HTTPStatus}
+
+encoded = msgspec.json.Encoder().encode
+
+
+class Response(msgspec.Struct, frozen=True):
+    status: int
+    body: bytes
+    headers: tuple[Header, ...] = ()
+    kind: Header = JSON
+
+
+def answered(answer: object, *, status: int = 200, headers: tuple[Header, ...] = ()) -> Response:
+    return Response(status, encoded(answer), headers)
+
+
+def headers_of_kind(kind: Header) -> tuple[Header, ...]:
+    """What every answer of a kind says, whoever asks."""
+    return (kind, NOT_STORED, *(PAGE_SECURITY_HEADERS if kind == HTML else SECURITY_HEADERS))
+
+
+def headers_of_one(correlation_id: str, body: bytes | None) -> list[Header]:
+    """What one answer says; a stream has no length."""
+    correlated = (CORRELATION_ID, correlation_id.encode())
+    return [correlated] if body is None else [correlated, (b"content-length", b"%d" % len(body))]
+
+
+def head_of(status: int, kind: Header, headers: Iterable[Header]) -> bytes:
+    """Status line, the headers of the kind and these, as bytes; the empty line is still to come."""
+    return STATUS_LINES[status] + _head_of_kind(kind) + as_bytes(headers)
+
+
+def as_bytes(headers: Iterable[Header]) -> bytes:
+    return b"".join([b"%b: %b\r\n" % header for header in headers])
+
+
+@cache
+def _head_of_kind(kind: Header) -> bytes:
+    """Most of every head, put together once for each of the few kinds."""
+    return as_bytes(headers_of_kind(kind))
