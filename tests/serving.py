@@ -10,6 +10,7 @@ from starlette.types import ASGIApp
 from dawr import bootstrap
 from dawr.accounts.accounts import Accounts
 from dawr.accounts.passwords import Passwords
+from dawr.accounts.remembered import Remembered
 from dawr.bootstrap import system
 from dawr.bootstrap.installation import MS_PER_HOUR, Dawr
 from dawr.bootstrap.system import SystemIds
@@ -17,7 +18,7 @@ from dawr.engine.engine import Engine
 from dawr.engine.status_cache import StatusCache
 from dawr.live.hub import Hub
 from dawr.observe import logs
-from dawr.ports import Clock, Store
+from dawr.ports import Changes, Clock, Store
 from dawr.settings import Settings
 from dawr.web.server.server import Server, listen, url_of
 
@@ -30,13 +31,20 @@ async def installed(
     ids, passwords = ids or SystemIds(), Passwords()
     hub = Hub(store, clock, Random(1), stream_seconds=settings.stream_seconds)
     status_cache = StatusCache.kept(None, clock, ids.token)
-    engine = Engine(store, clock, committed=hub.committed, outdate=status_cache.outdate)
+    remembered = Remembered(clock)
+
+    async def outdate(changed: list[Changes]) -> None:
+        await remembered.outdate(changed)
+        await status_cache.outdate(changed)
+
+    engine = Engine(store, clock, committed=hub.committed, outdate=outdate)
     accounts = Accounts(
         store,
         engine,
         passwords,
         clock,
         ids,
+        remembered=remembered,
         idle_ms=settings.session_idle_hours * MS_PER_HOUR,
         session_ms=settings.session_hours * MS_PER_HOUR,
     )

@@ -146,8 +146,8 @@ class Story:
         owner = self.sign_in()
         bistro = {**restaurant_document(), "zone": "Asia/Qatar"}
         self.ask("/v1/venues/bistro/set-up", bistro, bearer=owner, method="PUT")
-        for role in (*ROLES, "gone"):
-            given = {"username": f"the-{role}", "role": role if role in ROLES else "staff", "password": PASSWORD}
+        for name in (*ROLES, "gone"):
+            given = {"username": f"the-{name}", "role": name if name in ROLES else "staff", "password": PASSWORD}
             self.ask("/v1/venues/clinic/staff", given, bearer=owner)
         self.ask("/v1/venues/clinic/staff/the-gone/disable", {"reason": "Left us"}, bearer=owner)
         for name, venue, kind, role in (
@@ -157,10 +157,11 @@ class Story:
             ("bistro", "bistro", "api", "staff"),
             ("revoked", "clinic", "api", "manager"),
         ):
-            given = {"kind": kind, "role": role, "name": f"The {name} token"}
-            made = self.ask(f"/v1/venues/{venue}/tokens", given, bearer=owner).json
-            sample.tokens[name] = made["bearer"]
-        self.ask(f"/v1/venues/clinic/tokens/{made['token']['token']}/revoke", {}, bearer=owner)
+            asked = {"kind": kind, "role": role, "name": f"The {name} token"}
+            made = self.ask(f"/v1/venues/{venue}/tokens", asked, bearer=owner)
+            sample.tokens[name] = made.json["bearer"]
+        revoked = sample.tokens["revoked"].removeprefix("dwt_").partition(".")[0]
+        self.ask(f"/v1/venues/clinic/tokens/{revoked}/revoke", {}, bearer=owner)
         for number in range(1, 4):
             self.take("lab", f"Sunday {number}")
         self.finish_one()

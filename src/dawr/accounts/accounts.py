@@ -5,11 +5,12 @@ password or a place was wrong is never told apart. What changes a venue is an op
 any other, with its event.
 """
 
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 
 from dawr.accounts.create_venue import Kept, create_owned_venue, nothing_kept
 from dawr.accounts.passwords import Passwords
+from dawr.accounts.remembered import Remembered
 from dawr.domain.account import USERNAME, Account, AccountId, Session, SignedIn, checked_password, checked_username
 from dawr.domain.errors import InvalidValue, OwnerCodeInvalid, UnknownStaff, UsernameTaken
 from dawr.domain.events import Origin
@@ -51,6 +52,7 @@ class Accounts:
         clock: Clock,
         ids: Ids,
         *,
+        remembered: Remembered,
         idle_ms: int,
         session_ms: int,
     ) -> None:
@@ -60,6 +62,7 @@ class Accounts:
         self._passwords = passwords
         self._clock = clock
         self._ids = ids
+        self._remembered = remembered
         self._idle_ms = idle_ms
         self._session_ms = session_ms
 
@@ -81,10 +84,18 @@ class Accounts:
         return secret, SignedIn(session, account, places)
 
     async def sign_out(self, session: str) -> None:
-        await self._store.end_session(hash_of(session))
+        with self._dropping():
+            await self._store.end_session(hash_of(session))
 
     async def who(self, session: str) -> SignedIn | None:
-        """Whose session this is, if it is good and they work anywhere."""
+        """Whose session this is, if it is good and they work anywhere: as it was a second ago at most."""
+        kept = self._remembered.get(key := hash_of(session))
+        if isinstance(kept, SignedIn) and kept.session.is_good(self._clock(), idle_ms=self._idle_ms):
+            return kept
+        return await self._remembered.keep(key, self.who_now(session))
+
+    async def who_now(self, session: str) -> SignedIn | None:
+        """The same, asked of the store."""
         if not _could_be(session, SESSION):
             return None
         now = self._clock()
@@ -99,7 +110,12 @@ class Accounts:
     # Tokens
 
     async def token(self, bearer: str) -> Token | None:
-        """The token behind `dwt_{token_id}.{secret}`, if it is good."""
+        """The token behind `dwt_{token_id}.{secret}`, if it is good: as it was a second ago at most."""
+        kept = self._remembered.get(key := hash_of(bearer))
+        return kept if isinstance(kept, Token) else await self._remembered.keep(key, self.token_now(bearer))
+
+    async def token_now(self, bearer: str) -> Token | None:
+        """The same, asked of the store."""
         token_id, _, secret = bearer.removeprefix(TOKEN).partition(".")
         if not _could_be(bearer, TOKEN) or not secret:
             return None
@@ -177,7 +193,7 @@ class Accounts:
         """At this venue they may nothing any more; they are signed out everywhere."""
         disabling = DisableStaff(username, by)
         reply = await self._engine.answer(venue_id, disabling, render, claim=claim, origin=origin)
-        with suppress(StoreFault):  # who is disabled may nothing here any more, signed in or not
+        with suppress(StoreFault), self._dropping():  # who is disabled may nothing here any more, signed in or not
             await self._store.end_sessions((await self._called(username)).account_id)
         return reply
 
@@ -190,8 +206,9 @@ class Accounts:
             must_leave_an_owner(staff, place)
         for place in places:
             await self._engine.do(place.venue_id, DisableStaff(account.username, None), origin=origin)
-        await self._store.set_disabled(account.account_id, self._clock())
-        await self._store.end_sessions(account.account_id)
+        with self._dropping():
+            await self._store.set_disabled(account.account_id, self._clock())
+            await self._store.end_sessions(account.account_id)
 
     async def enable(self, username: str, *, origin: Origin) -> None:
         """The whole account, at every venue it has a place at."""
@@ -266,9 +283,10 @@ class Accounts:
         account = await self._store.get(account_id)
         if account is None:
             raise UnknownStaff("")
-        return await create_owned_venue(
-            self._all, self._clock, self._ids, venue, owner=account, origin=origin, kept=kept
-        )
+        with self._dropping():
+            return await create_owned_venue(
+                self._all, self._clock, self._ids, venue, owner=account, origin=origin, kept=kept
+            )
 
     # Inside
 
@@ -302,8 +320,17 @@ class Accounts:
 
     async def _set_password(self, account: Account, new: str) -> None:
         hashed = await self._passwords.hash(checked_password(new, username=account.username))
-        await self._store.set_password(account.account_id, hashed)
-        await self._store.end_sessions(account.account_id)
+        with self._dropping():
+            await self._store.set_password(account.account_id, hashed)
+            await self._store.end_sessions(account.account_id)
+
+    @contextmanager
+    def _dropping(self) -> Iterator[None]:
+        """Around what no event tells of. A change whose outcome is unknown may have been made."""
+        try:
+            yield
+        finally:
+            self._remembered.drop()
 
 
 def _could_be(text: str, mark: str) -> bool:

@@ -13,19 +13,20 @@ import structlog
 from dawr.accounts.accounts import Accounts
 from dawr.accounts.create_venue import create_venue
 from dawr.accounts.passwords import Passwords
+from dawr.accounts.remembered import Remembered
 from dawr.bootstrap.control import QueueChange
 from dawr.bootstrap.store import opened
 from dawr.bootstrap.system import SystemIds, correlation_id, now, ticks
 from dawr.domain.events import Origin
 from dawr.domain.venue import Venue, VenueId
 from dawr.engine.clockwork import CLOCKWORK, Sweeper, reset
-from dawr.engine.engine import Engine
+from dawr.engine.engine import Engine, Outdate
 from dawr.engine.status_cache import StatusCache
 from dawr.live.hub import Hub
 from dawr.live.relay import Relay
 from dawr.observe.instruments import Instruments
 from dawr.operations.admin import ChangeQueue, SetUp
-from dawr.ports import Store
+from dawr.ports import Changes, Store
 from dawr.reliability import correlation
 from dawr.reliability.channel import Channel
 from dawr.reliability.lease import Lease
@@ -125,12 +126,18 @@ async def at_hand(
         hub = _hub_of(settings, store, relay, instruments)
         status_cache = StatusCache.kept(shared, ticks, correlation_id, instruments.metrics.cache_read)
         stack.push_async_callback(status_cache.close)
-        engine = _engine_of(settings, store, hub, status_cache, instruments)
+        remembered = Remembered(ticks)
+
+        async def outdate(changed: list[Changes]) -> None:
+            await remembered.outdate(changed)
+            await status_cache.outdate(changed)
+
+        engine = _engine_of(settings, store, hub, outdate, instruments)
         stack.push_async_callback(engine.stop)
         instruments.watch(engine, hub, shared)
         passwords = Passwords()
         stack.callback(passwords.close)
-        accounts = _accounts_of(settings, store, engine, passwords, ids)
+        accounts = _accounts_of(settings, store, engine, passwords, ids, remembered=remembered)
         limiter = _limiter_of(shared, relay, instruments)
         yield Dawr(
             settings, store, engine, ids, passwords, accounts, hub, status_cache, shared, relay, instruments, limiter
@@ -196,9 +203,7 @@ def _hub_of(settings: Settings, store: Store, relay: Relay | None, instruments: 
     )
 
 
-def _engine_of(
-    settings: Settings, store: Store, hub: Hub, status_cache: StatusCache, instruments: Instruments
-) -> Engine:
+def _engine_of(settings: Settings, store: Store, hub: Hub, outdate: Outdate, instruments: Instruments) -> Engine:
     return Engine(
         store,
         now,
@@ -206,7 +211,7 @@ def _engine_of(
         batch_limit=settings.batch_limit,
         most_waiting=settings.most_waiting,
         committed=instruments.hearing(hub.committed),
-        outdate=status_cache.outdate,
+        outdate=outdate,
         around=instruments.around,
         trace_of=None if instruments.tracing is None else correlation.current_trace,
     )
@@ -219,13 +224,16 @@ def _clockwork_of(settings: Settings, store: Store, ids: SystemIds) -> Lease:
     return Lease(store.leases, CLOCKWORK, holder=f"{socket.gethostname()} {os.getpid()} {ids.token()}")
 
 
-def _accounts_of(settings: Settings, store: Store, engine: Engine, passwords: Passwords, ids: SystemIds) -> Accounts:
+def _accounts_of(
+    settings: Settings, store: Store, engine: Engine, passwords: Passwords, ids: SystemIds, *, remembered: Remembered
+) -> Accounts:
     return Accounts(
         store,
         engine,
         passwords,
         now,
         ids,
+        remembered=remembered,
         idle_ms=settings.session_idle_hours * MS_PER_HOUR,
         session_ms=settings.session_hours * MS_PER_HOUR,
     )

@@ -1,7 +1,7 @@
 """From a route to an answer: who asks, how often, where, with what; then its handler."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
 import msgspec
@@ -40,7 +40,7 @@ class Endpoint:
         route, parts = self.route, self._parts
         caller = ANYBODY
         if b"authorization" in request.headers or b"cookie" in request.headers:
-            caller = await self._who_asks(request)
+            caller = await self._who_asks(request, self._parts.auth.caller)
         verdict = None
         if route.limit is not None:
             verdict = await parts.limits.charge(route.limit, caller, request)
@@ -67,8 +67,9 @@ class Endpoint:
         if route.who != "anyone":
             must_be_known(caller)
         venue_id, venue, code = await self._place(request.params)
-        if route.makes_venue and venue_id and venue_id not in caller.roles:
-            caller = await self._who_asks(request)  # they may have made it since they were looked up
+        needed = route.needed_role
+        if caller.is_known and needed is not None and venue_id and not caller.may(needed, venue_id):
+            caller = await self._who_asks_now(request)  # they may have been let in since they were looked up
         self._judge(request, caller, venue_id, venue)
         given = None
         if self._decoder is not None:
@@ -77,10 +78,14 @@ class Endpoint:
             given = read_query(request, route.query)
         return Call(request, given, caller, venue_id, venue, code, self._claim(request, caller, venue_id, given))
 
-    async def _who_asks(self, request: Request) -> Caller:
+    async def _who_asks_now(self, request: Request) -> Caller:
+        """Asked of the store: the first look may be from a second ago."""
+        return await self._who_asks(request, self._parts.auth.caller_now)
+
+    async def _who_asks(self, request: Request, look: Callable[[Request], Awaitable[Caller]]) -> Caller:
         """Credentials that are no good are charged to the address: looking them up is work, too."""
         try:
-            return await self._parts.auth.caller(request)
+            return await look(request)
         except BadRequest:
             verdict = await self._parts.limits.charge("look", ANYBODY, request)
             if verdict is not None and not verdict.allowed:
@@ -96,7 +101,7 @@ class Endpoint:
         began = loop.time()
         given = await read_json(request, decoder)
         if loop.time() - began > AT_ONCE_SECONDS:
-            caller = await self._who_asks(request)
+            caller = await self._who_asks_now(request)
             self._judge(request, caller, venue_id, venue)
         return caller, given
 

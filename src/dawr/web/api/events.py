@@ -205,7 +205,7 @@ async def _as_staff(parts: Parts, call: Call[EventsQuery], venue_id: VenueId, wi
     stream = await watch(parts, call, venue_id, wish)
     if is_staffs:
         try:
-            still = (await parts.auth.caller(call.request)).may("viewer", venue_id)
+            still = (await parts.auth.caller_now(call.request)).may("viewer", venue_id)
         except BaseException:
             stream.give_up()
             raise
@@ -217,7 +217,7 @@ async def _as_staff(parts: Parts, call: Call[EventsQuery], venue_id: VenueId, wi
 
 async def _still_may(parts: Parts, request: Request, venue_id: VenueId) -> bool:
     try:
-        return (await parts.auth.caller(request)).may("viewer", venue_id)
+        return (await parts.auth.caller_now(request)).may("viewer", venue_id)
     except BadRequest:
         return False
 
