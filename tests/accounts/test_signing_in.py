@@ -86,7 +86,7 @@ async def test_being_seen_is_written_down_every_five_minutes_only(
     for _ in range(4):
         clock.advance(minutes=2)
         await accounts.who(session)
-        who = await accounts.who(session)
+        who = await accounts.who_now(session)
         assert who is not None
         seen.append((who.session.seen_at - began) // 60_000)
 

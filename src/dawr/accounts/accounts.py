@@ -5,11 +5,12 @@ password or a membership was wrong is never told apart. What changes a venue is 
 any other, with its event.
 """
 
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 
 from dawr.accounts.create_venue import Kept, create_owned_venue, nothing_kept
 from dawr.accounts.passwords import Passwords
+from dawr.accounts.remembered import Remembered
 from dawr.domain.account import USERNAME, Account, AccountId, Session, SignedIn, checked_password, checked_username
 from dawr.domain.errors import InvalidValue, OwnerCodeInvalid, UnknownStaff, UsernameTaken
 from dawr.domain.events import Origin
@@ -49,6 +50,7 @@ class Accounts:
         clock: Clock,
         ids: Ids,
         *,
+        remembered: Remembered,
         idle_ms: int,
         session_ms: int,
     ) -> None:
@@ -58,6 +60,7 @@ class Accounts:
         self._passwords = passwords
         self._clock = clock
         self._ids = ids
+        self._remembered = remembered
         self._idle_ms = idle_ms
         self._session_ms = session_ms
 
@@ -79,10 +82,18 @@ class Accounts:
         return secret, SignedIn(session, account, memberships)
 
     async def sign_out(self, session: str) -> None:
-        await self._store.end_session(hash_of(session))
+        with self._dropping():
+            await self._store.end_session(hash_of(session))
 
     async def who(self, session: str) -> SignedIn | None:
-        """Whose session this is, if it is good and they work anywhere."""
+        """Whose session this is, if it is good and they work anywhere: as it was a second ago at most."""
+        kept = self._remembered.get(key := hash_of(session))
+        if isinstance(kept, SignedIn) and kept.session.is_good(self._clock(), idle_ms=self._idle_ms):
+            return kept
+        return await self._remembered.keep(key, self.who_now(session))
+
+    async def who_now(self, session: str) -> SignedIn | None:
+        """The same, asked of the store."""
         if not _could_be(session, SESSION):
             return None
         now = self._clock()
@@ -97,7 +108,12 @@ class Accounts:
     # Tokens
 
     async def token(self, bearer: str) -> Token | None:
-        """The token behind `dwt_{token_id}.{secret}`, if it is good."""
+        """The token behind `dwt_{token_id}.{secret}`, if it is good: as it was a second ago at most."""
+        kept = self._remembered.get(key := hash_of(bearer))
+        return kept if isinstance(kept, Token) else await self._remembered.keep(key, self.token_now(bearer))
+
+    async def token_now(self, bearer: str) -> Token | None:
+        """The same, asked of the store."""
         token_id, _, secret = bearer.removeprefix(TOKEN).partition(".")
         if not _could_be(bearer, TOKEN) or not secret:
             return None
@@ -156,7 +172,7 @@ class Accounts:
 
     async def sign_out_everywhere(self, username: str) -> None:
         """What follows when somebody was disabled at a venue."""
-        with suppress(StoreFault):  # who is disabled may nothing there any more, signed in or not
+        with suppress(StoreFault), self._dropping():  # who is disabled may nothing there any more, signed in or not
             await self._store.end_sessions((await self._called(username)).account_id)
 
     async def disable(self, username: str, *, origin: Origin) -> None:
@@ -168,8 +184,9 @@ class Accounts:
             must_leave_an_owner(staff, membership)
         for membership in memberships:
             await self._engine.do(membership.venue_id, DisableStaff(account.username, None), origin=origin)
-        await self._store.set_disabled(account.account_id, self._clock())
-        await self._store.end_sessions(account.account_id)
+        with self._dropping():
+            await self._store.set_disabled(account.account_id, self._clock())
+            await self._store.end_sessions(account.account_id)
 
     async def enable(self, username: str, *, origin: Origin) -> None:
         """The whole account, at every venue where it is a member."""
@@ -244,9 +261,10 @@ class Accounts:
         account = await self._store.get(account_id)
         if account is None:
             raise UnknownStaff("")
-        return await create_owned_venue(
-            self._all, self._clock, self._ids, venue, owner=account, origin=origin, kept=kept
-        )
+        with self._dropping():
+            return await create_owned_venue(
+                self._all, self._clock, self._ids, venue, owner=account, origin=origin, kept=kept
+            )
 
     # Inside
 
@@ -280,8 +298,17 @@ class Accounts:
 
     async def _set_password(self, account: Account, new: str) -> None:
         hashed = await self._passwords.hash(checked_password(new, username=account.username))
-        await self._store.set_password(account.account_id, hashed)
-        await self._store.end_sessions(account.account_id)
+        with self._dropping():
+            await self._store.set_password(account.account_id, hashed)
+            await self._store.end_sessions(account.account_id)
+
+    @contextmanager
+    def _dropping(self) -> Iterator[None]:
+        """Around what no event tells of. A change whose outcome is unknown may have been made."""
+        try:
+            yield
+        finally:
+            self._remembered.drop()
 
 
 def _could_be(text: str, mark: str) -> bool:

@@ -1,7 +1,7 @@
 """A running installation: all its parts, and what goes on by itself."""
 
 import secrets
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import msgspec
@@ -10,6 +10,7 @@ import structlog
 from dawr.accounts.accounts import Accounts
 from dawr.accounts.create_venue import create_venue
 from dawr.accounts.passwords import Passwords
+from dawr.accounts.remembered import Remembered
 from dawr.bootstrap.control import QueueChange
 from dawr.bootstrap.store import opened
 from dawr.bootstrap.system import SystemIds, correlation_id, now, ticks
@@ -18,6 +19,7 @@ from dawr.domain.events import Origin
 from dawr.domain.venue import Venue, VenueId
 from dawr.engine.clockwork import reset
 from dawr.engine.engine import Engine
+from dawr.engine.lane import Cached, Listener
 from dawr.engine.status_cache import StatusCache
 from dawr.live.hub import Hub
 from dawr.live.relay import Relay
@@ -126,11 +128,12 @@ async def at_hand(
         hub = _hub_of(settings, store, relay, instruments)
         status_cache = StatusCache.kept(shared, ticks, correlation_id, instruments.metrics.cache_read)
         stack.push_async_callback(status_cache.close)
-        engine = _engine_of(settings, store, hub, status_cache, instruments)
+        remembered = Remembered(ticks)
+        engine = _engine_of(settings, store, caches=[remembered, status_cache], listeners=[hub, instruments])
         stack.push_async_callback(engine.stop)
         passwords = Passwords()
         stack.callback(passwords.close)
-        accounts = _accounts_of(settings, store, engine, passwords, ids)
+        accounts = _accounts_of(settings, store, engine, passwords, ids, remembered=remembered)
         limiter = _limiter_of(shared, relay)
         yield Dawr(
             settings=settings,
@@ -205,17 +208,15 @@ def _hub_of(settings: Settings, store: Store, relay: Relay | None, instruments: 
     )
 
 
-def _engine_of(
-    settings: Settings, store: Store, hub: Hub, status_cache: StatusCache, instruments: Instruments
-) -> Engine:
+def _engine_of(settings: Settings, store: Store, *, caches: Sequence[Cached], listeners: Sequence[Listener]) -> Engine:
     return Engine(
         store,
         now,
         lanes=settings.lanes if settings.database_url else 1,
         batch_limit=settings.batch_limit,
         most_waiting=settings.most_waiting,
-        caches=[status_cache],
-        listeners=[hub, instruments],
+        caches=caches,
+        listeners=listeners,
     )
 
 
@@ -234,13 +235,16 @@ def _gauges(dawr: Dawr, works: Works) -> Gauges:
     return gauges
 
 
-def _accounts_of(settings: Settings, store: Store, engine: Engine, passwords: Passwords, ids: SystemIds) -> Accounts:
+def _accounts_of(
+    settings: Settings, store: Store, engine: Engine, passwords: Passwords, ids: SystemIds, *, remembered: Remembered
+) -> Accounts:
     return Accounts(
         store,
         engine,
         passwords,
         now,
         ids,
+        remembered=remembered,
         idle_ms=settings.session_idle_hours * MS_PER_HOUR,
         session_ms=settings.session_hours * MS_PER_HOUR,
     )

@@ -65,6 +65,10 @@ class Session(msgspec.Struct, frozen=True):
     seen_at: int
     expires_at: int
 
+    def is_good(self, now: int, *, idle_ms: int) -> bool:
+        """Neither over nor left alone for too long."""
+        return self.expires_at > now and self.seen_at > now - idle_ms
+
 
 class SignedIn(msgspec.Struct, frozen=True):
     """Who a session belongs to, and where they work now."""

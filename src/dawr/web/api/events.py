@@ -191,7 +191,7 @@ async def _as_staff(parts: Parts, request: Request[EventsQuery], venue_id: Venue
     stream = await watch(parts, request, venue_id, wish)
     if is_staffs:
         try:
-            still = (await parts.auth.caller(request.raw)).may("viewer", venue_id)
+            still = (await parts.auth.caller_now(request.raw)).may("viewer", venue_id)
         except BaseException:
             stream.give_up()
             raise
@@ -203,7 +203,7 @@ async def _as_staff(parts: Parts, request: Request[EventsQuery], venue_id: Venue
 
 async def _still_may(parts: Parts, raw: RawRequest, venue_id: VenueId) -> bool:
     try:
-        return (await parts.auth.caller(raw)).may("viewer", venue_id)
+        return (await parts.auth.caller_now(raw)).may("viewer", venue_id)
     except BadRequest:
         return False
 
