@@ -196,3 +196,18 @@ async def test_after_a_cancellation_it_begins_anew() -> None:
     kitchen.open.set()
 
     assert await asyncio.wait_for(kitchen.order("tea"), 10) == "tea is ready"
+
+
+async def test_what_waits_for_a_drain_that_was_cancelled_before_it_began_is_handled_with_the_next() -> None:
+    kitchen = Kitchen()
+    kitchen.open.set()
+    soup = kitchen.order("soup")
+    assert kitchen.drain._task is not None
+    kitchen.drain._task.cancel()
+    await under_way()
+
+    await asyncio.wait_for(kitchen.drain.join(), 10)
+    tea = kitchen.order("tea")
+
+    await asyncio.wait([soup, tea], timeout=10)
+    assert [soup.result(), tea.result()] == ["soup is ready", "tea is ready"]

@@ -90,7 +90,7 @@ async def running(
     async with AsyncExitStack() as stack:
         dawr = await stack.enter_async_context(at_hand(settings, instruments, identity=identity))
         if isinstance(dawr.limiter, SharedLimiter):
-            await dawr.limiter.look()
+            await dawr.limiter.check_store()
         works = works_of(
             settings=settings,
             store=dawr.store,

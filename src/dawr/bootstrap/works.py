@@ -60,5 +60,5 @@ def works_of(
             Work(name="process-count", run=relay.be_counted, every=process_count.EVERY_SECONDS),
         ]
     if isinstance(limiter, SharedLimiter):
-        works.append(Work(name="limits", run=limiter._run))
+        works.append(Work(name="limits", run=limiter.poll))
     return Works(works, expected=(StoreFault, Busy), count=instruments.metrics.work_failed)

@@ -45,16 +45,16 @@ class Drain(Generic[T, Batch]):
 
     @property
     def is_running(self) -> bool:
-        return self._task is not None
+        return self._task is not None and not self._task.done()
 
     def add(self, item: T) -> None:
         self.waiting.append(item)
-        if self._task is None:
+        if self._task is None or self._task.done():  # done, and still there: it was cancelled before it began
             self._task = asyncio.get_running_loop().create_task(self._run(), context=Context())
 
     async def join(self) -> None:
         """Wait until everything is handled, also what is added meanwhile."""
-        while self._task is not None:
+        while self._task is not None and not self._task.done():
             await asyncio.wait([self._task])
 
     async def _run(self) -> None:

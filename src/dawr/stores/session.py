@@ -11,7 +11,9 @@ from dawr.domain.line import Line
 from dawr.domain.ticket import LineKey, Ticket
 from dawr.domain.venue import Head, Venue, VenueId
 from dawr.ports import BULK_STEP, Changes, Clock, Kind, Rows, Wants
+from dawr.reliability.migrations import Owners
 from dawr.reliability.statements import read_statements
+from dawr.stores.migrations import OWNERS
 
 Row = Any
 """A database row: a tuple from SQLite, a record from PostgreSQL. Only this package sees one."""
@@ -180,12 +182,9 @@ def clock_error_ms(store_now: int | None, asked_at: int, answered_at: int) -> in
     return answered_at - store_now
 
 
-def all_statements(dialect: str) -> dict[str, str]:
-    """This store's statements and the reliability kit's, by name."""
-    return {
-        **read_statements(files("dawr.stores") / "sql" / dialect),
-        **read_statements(files("dawr.reliability") / "sql" / dialect),
-    }
+def all_statements(dialect: str, owners: Owners = OWNERS) -> dict[str, str]:
+    """Those of all owners of tables, by name."""
+    return read_statements(*(files(package) / "sql" / dialect for package in owners.values()))
 
 
 def _line(row: Row) -> Line:
