@@ -51,7 +51,7 @@ def works_of(
             name="purge", run=lambda _: clockwork.purge(store, now), every=clockwork.EVERY_SECONDS, lease=lease("purge")
         ),
         Work(name="heartbeat", run=hub.heartbeat, every=live.BEAT_SECONDS),
-        Work(name="poll", run=hub.look_again, every=live.LOOKS_EVERY_SECONDS),
+        Work(name="poll", run=hub.poll, every=live.POLL_SECONDS),
         Work(name="measure", run=instruments.measure, every=MEASURED_EVERY_SECONDS),
     ]
     if relay is not None:
