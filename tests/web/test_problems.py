@@ -4,8 +4,9 @@ import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
+import msgspec
 import pytest
 from structlog.testing import capture_logs
 
@@ -14,9 +15,14 @@ from dawr.domain import errors
 from dawr.domain.errors import Refused
 from dawr.domain.venue import VenueId
 from dawr.ports import Busy, ClockUntrusted, OutcomeUnknown, Stopping, StoreAway, StoreFault, Unstorable
-from dawr.reliability.idempotency import ClaimLost, InProgress, KeyReused
+from dawr.reliability.idempotency import ClaimLost, InProgress, KeyReused, Reply
 from dawr.stores.sqlite import SqliteStore
+from dawr.web.api.queues import NoInput
+from dawr.web.app import App
+from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest, problem_of
+from dawr.web.request import Request
+from dawr.web.routes import Route
 from tests.builders import DrivenClock, a_head, a_venue
 from tests.running import PROBLEM_FIELDS, STANDARD_TYPES, Answer, Client, must_be_problem
 from tests.serving import installed, quiet, served
@@ -138,6 +144,42 @@ async def test_a_fault_in_a_handler_is_a_500_without_its_text_and_the_server_goe
     assert [line["event"] for line in logs] == ["api.error"]
     assert failed.json["correlation_id"] == failed.headers["x-correlation-id"]
     assert live.status == 200
+
+
+async def refuse_again(_: Parts, request: Request[NoInput]) -> Reply:
+    return msgspec.structs.replace(request.refused(errors.InvalidValue("visitor", "It is empty.")), replayed=True)
+
+
+async def test_a_refusal_that_was_kept_is_replayed_as_a_problem_in_the_words_of_its_door(tmp_path: Path) -> None:
+    clock = DrivenClock()
+    store = SqliteStore(tmp_path / "dawr.sqlite", clock=clock)
+    await store.migrate()
+    route = Route(
+        method="POST",
+        path="/again",
+        name="again",
+        summary="",
+        tag="",
+        handler=refuse_again,
+        body=NoInput,
+        words={"visitor": "user"},
+    )
+
+    def only_this(app: Any) -> App:  # noqa: ANN401 - the whole app, for its parts
+        return App([route], app._parts, app._access_log, app._instruments, new_id=lambda: REQUEST)
+
+    async with installed(store, clock, quiet()) as dawr, served(dawr, only_this) as url:
+        answer = await asyncio.to_thread(post_again, url)
+    await store.close()
+
+    must_be_problem(answer, 422, "invalid-value")
+    assert answer.json["field"] == "user"
+    assert answer.headers["idempotency-replayed"] == "true"
+
+
+def post_again(url: str) -> Answer:
+    with Client(url) as client:
+        return client.ask("/again", method="POST")
 
 
 def enter_then_live(url: str) -> tuple[Answer, Answer]:

@@ -68,7 +68,7 @@ class Endpoint:
         route = self.route
         if route.who != "anyone":
             must_be_known(caller)
-        venue_id, venue, code = await self._place(raw.params)
+        venue_id, venue, code = await self._locate(raw.params)
         needed = route.needed_role
         if caller.is_known and needed is not None and venue_id and not caller.may(needed, venue_id):
             caller = await self._who_asks_now(raw)  # they may have been let in since they were looked up
@@ -116,20 +116,20 @@ class Endpoint:
         if route.needed_role is not None and not is_new:
             must_be_allowed(caller, route.needed_role, venue_id, self._as_asked_for(raw, venue), by=route.venue)
 
-    async def _place(self, params: Mapping[str, str]) -> tuple[VenueId, str, str]:
+    async def _locate(self, params: Mapping[str, str]) -> tuple[VenueId, str, str]:
         """The venue, its slug, and the thing's own code in it: `clinic:lab` is queue `lab` of venue `clinic`."""
-        place, engine = self.route.venue, self._parts.engine
-        if place is None:
+        named_by, engine = self.route.venue, self._parts.engine
+        if named_by is None:
             return VenueId(""), "", ""
-        if place == "clinic":
+        if named_by == "clinic":
             slug = self._parts.settings.clinic_venue
             return await engine.find_venue(slug), slug, ""
-        asked_for = params[place]
+        asked_for = params[named_by]
         if any(len(param) > LONGEST_PARAMETER or not param.isprintable() for param in params.values()):
             raise BadRequest(404, "no-such-path", "There is nothing at this address.")
-        if place in {"ticket", "visit"}:
-            return await self._place_by_id(asked_for)
-        name, _, code = (asked_for, "", "") if place == "venue" else asked_for.partition(":")
+        if named_by in {"ticket", "visit"}:
+            return await self._locate_by_id(asked_for)
+        name, _, code = (asked_for, "", "") if named_by == "venue" else asked_for.partition(":")
         try:
             venue_id = await engine.find_venue(name)
         except UnknownVenue:
@@ -143,7 +143,7 @@ class Endpoint:
         asked_for = raw.params.get(self.route.venue or "")
         return slug if asked_for is None else asked_for.partition(":")[0]
 
-    async def _place_by_id(self, asked_for: str) -> tuple[VenueId, str, str]:
+    async def _locate_by_id(self, asked_for: str) -> tuple[VenueId, str, str]:
         """An id begins with its venue's. One of no venue is an id of nothing."""
         venue_id = VenueId(asked_for.partition("-")[0])
         try:

@@ -7,14 +7,14 @@ from msgspec import Meta
 
 from dawr.domain.errors import UnknownVenue
 from dawr.domain.events import Event
-from dawr.web.pages_of_lists import Limit, Page, page_of
+from dawr.web.pagination import Limit, Page, page_of
 from dawr.web.parts import Parts
 from dawr.web.request import Request
 from dawr.web.response import Response, answered
 from dawr.web.routes import Route
 
-MOST_LOOKED_AT = 1000
-"""Of a page, before it is given as far as it came: a quiet venue's one manager is not looked for for ever."""
+MOST_READ = 1000
+"""Of a page, before it is given as far as it came: a quiet venue's one manager is not searched for without end."""
 
 
 class AuditQuery(msgspec.Struct, forbid_unknown_fields=True):
@@ -37,13 +37,13 @@ class AuditAnswer(msgspec.Struct, frozen=True):
 
 async def look(parts: Parts, request: Request[AuditQuery]) -> Response:
     given = request.given
-    events = await parts.engine.events_after(request.venue_id, given.cursor, most=MOST_LOOKED_AT)
+    events = await parts.engine.events_after(request.venue_id, given.cursor, most=MOST_READ)
     wanted = [event for event in events if given.everything or _is_by_staff(event)]
     shown = wanted[: given.limit]
     following = None
     if len(wanted) > len(shown):
         following = str(shown[-1].version)
-    elif len(events) == MOST_LOOKED_AT:
+    elif len(events) == MOST_READ:
         following = str(events[-1].version)
     return answered(page_of([_answer(request.venue, event) for event in shown], following))
 

@@ -16,7 +16,7 @@ from dawr.operations.snapshots import LookAtLine, QueueSnapshot
 from dawr.operations.staff import Called, CallNext
 from dawr.reliability.idempotency import Reply
 from dawr.web.api.answers import QueueAnswer, TicketAnswer, queue_answer, ticket_answer
-from dawr.web.pages_of_lists import Cursor, Limit, Page, page_of
+from dawr.web.pagination import ListQuery, Page, page_of
 from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest
 from dawr.web.request import Request
@@ -26,11 +26,6 @@ from dawr.web.routes import Route
 TAG = "queues"
 BEYOND = (2**31, 2**63)
 FROM_THE_START = (1 - BEYOND[0], 1 - BEYOND[1])
-
-
-class ListQuery(msgspec.Struct, forbid_unknown_fields=True):
-    cursor: Cursor = None
-    limit: Limit = 50
 
 
 class Reason(msgspec.Struct, forbid_unknown_fields=True):
@@ -72,7 +67,7 @@ async def look(parts: Parts, request: Request[NoInput]) -> Response:
 
 async def list_tickets(parts: Parts, request: Request[ListQuery]) -> Response:
     """One more is asked for than is shown, to know whether there are more."""
-    after, most = place_of_cursor(request.given.cursor), request.given.limit
+    after, most = read_cursor(request.given.cursor), request.given.limit
     tickets = await parts.engine.read(request.venue_id, LookAtLine(request.code, after, most + 1))
     shown = [ticket_answer(request.venue, ticket) for ticket in tickets[:most]]
     return answered(page_of(shown, cursor_at(tickets, most)))
@@ -138,17 +133,17 @@ def cursor_at(tickets: list[Ticket], most: int) -> str | None:
     return f"{priority}.{sequence}"
 
 
-def place_of_cursor(cursor: str | None) -> tuple[int, int]:
+def read_cursor(cursor: str | None) -> tuple[int, int]:
     if cursor is None:
         return FROM_THE_START
     priority, _, sequence = cursor.partition(".")
     try:
-        place = (int(priority), int(sequence))
+        behind = (int(priority), int(sequence))
     except ValueError:
-        place = BEYOND
-    if not all(abs(part) < most for part, most in zip(place, BEYOND, strict=True)):
+        behind = BEYOND
+    if not all(abs(part) < most for part, most in zip(behind, BEYOND, strict=True)):
         raise BadRequest(422, "invalid-query", "This cursor is not one that a page gave.")
-    return place
+    return behind
 
 
 CALL_REFUSALS = (UnknownVenue, UnknownQueue, UnknownDesk, QueuePaused)

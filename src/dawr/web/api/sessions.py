@@ -13,7 +13,7 @@ from dawr.web.problems import BadRequest
 from dawr.web.request import Request
 from dawr.web.response import Response, answered
 from dawr.web.routes import Route
-from dawr.web.signing_in import SignInInput, sign_in
+from dawr.web.sign_in import SignInInput, sign_in
 
 TAG = "sessions"
 

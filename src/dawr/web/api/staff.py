@@ -9,8 +9,8 @@ from dawr.domain.errors import AlreadyStaff, InvalidValue, LastOwner, UnknownSta
 from dawr.domain.staff import Role, StaffMember
 from dawr.operations.people import ChangeRole, DisableStaff, EnableStaff, LookAtStaff
 from dawr.reliability.idempotency import Reply
-from dawr.web.api.queues import ListQuery, Reason
-from dawr.web.pages_of_lists import Page, page_of
+from dawr.web.api.queues import Reason
+from dawr.web.pagination import ListQuery, Page, page_by
 from dawr.web.parts import Parts
 from dawr.web.request import Request
 from dawr.web.response import Response, answered
@@ -43,10 +43,7 @@ class RoleInput(msgspec.Struct, forbid_unknown_fields=True):
 async def list_staff(parts: Parts, request: Request[ListQuery]) -> Response:
     """By name: the cursor is the last name of the page before."""
     staff = await parts.engine.read(request.venue_id, LookAtStaff())
-    behind = [member for member in staff if member.username > (request.given.cursor or "")]
-    shown = behind[: request.given.limit]
-    following = shown[-1].username if len(behind) > len(shown) else None
-    return answered(page_of([_answer(member) for member in shown], following))
+    return answered(page_by(lambda member: member.username, staff, request.given, _answer))
 
 
 async def add(parts: Parts, request: Request[AddStaffInput]) -> Reply:

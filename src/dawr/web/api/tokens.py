@@ -10,8 +10,8 @@ from dawr.domain.staff import Role
 from dawr.domain.token import Token, TokenId, TokenKind
 from dawr.operations.tokens import LookAtTokens, RevokeToken
 from dawr.reliability.idempotency import Reply
-from dawr.web.api.queues import ListQuery, Reason
-from dawr.web.pages_of_lists import Page, page_of
+from dawr.web.api.queues import Reason
+from dawr.web.pagination import ListQuery, Page, page_by
 from dawr.web.parts import Parts
 from dawr.web.request import Request
 from dawr.web.response import Response, answered
@@ -44,11 +44,8 @@ class MadeToken(msgspec.Struct, frozen=True):
 
 async def list_tokens(parts: Parts, request: Request[ListQuery]) -> Response:
     """By id, which is by time: the cursor is the last id of the page before."""
-    tokens = sorted(await parts.engine.read(request.venue_id, LookAtTokens()), key=lambda token: token.token_id)
-    behind = [token for token in tokens if token.token_id > (request.given.cursor or "")]
-    shown = behind[: request.given.limit]
-    following = shown[-1].token_id if len(behind) > len(shown) else None
-    return answered(page_of([_answer(token) for token in shown], following))
+    tokens = await parts.engine.read(request.venue_id, LookAtTokens())
+    return answered(page_by(lambda token: token.token_id, tokens, request.given, _answer))
 
 
 async def make(parts: Parts, request: Request[MakeTokenInput]) -> Reply | Response:

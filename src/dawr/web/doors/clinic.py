@@ -47,7 +47,7 @@ from dawr.web.parts import Parts
 from dawr.web.request import Request
 from dawr.web.response import Response, answered, encoded
 from dawr.web.routes import Route
-from dawr.web.signing_in import SignInInput, sign_in
+from dawr.web.sign_in import SignInInput, sign_in
 
 TAG = "clinic"
 WORDS = {"visitor": "user", "queue": "clinic"}

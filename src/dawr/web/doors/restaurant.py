@@ -22,7 +22,7 @@ from dawr.operations.staff import Call, Called, CallNext, Finish, Miss
 from dawr.operations.ticket import Joined as JoinedTicket
 from dawr.operations.visitor import Cancel, Join
 from dawr.reliability.idempotency import Reply
-from dawr.web.api.queues import ListQuery, NoInput, cursor_at, place_of_cursor
+from dawr.web.api.queues import NoInput, cursor_at, read_cursor
 from dawr.web.api.tickets import TAKE_REFUSALS
 from dawr.web.doors.restaurant_shapes import (
     Entry,
@@ -38,6 +38,7 @@ from dawr.web.doors.restaurant_shapes import (
     StatusInput,
 )
 from dawr.web.links import NewLink, new_link
+from dawr.web.pagination import ListQuery
 from dawr.web.parts import Parts
 from dawr.web.request import Request
 from dawr.web.response import Response, answered
@@ -85,7 +86,7 @@ async def queue_status(parts: Parts, request: Request[EntryQuery]) -> Response:
 
 async def list_entries(parts: Parts, request: Request[ListQuery]) -> Response:
     most = request.given.limit
-    view = LookAtLine(Unnamed.WAITLIST, place_of_cursor(request.given.cursor), most + 1)
+    view = LookAtLine(Unnamed.WAITLIST, read_cursor(request.given.cursor), most + 1)
     tickets = await parts.engine.read(request.venue_id, view)
     shown = [_staff_entry(ticket) for ticket in tickets[:most]]
     return answered(ListAnswer(success=True, data=shown, next=cursor_at(tickets, most)))

@@ -55,7 +55,7 @@ class Shared(ServerState):
         self.second = 0
 
     def one_second_passed(self) -> None:
-        """One look at each connection a second, instead of a timer for each request."""
+        """One check of each connection a second, instead of a timer for each request."""
         self.second += 1
         for connection in list(self.connections):
             if isinstance(connection, HttpProtocol):
@@ -174,7 +174,7 @@ class HttpProtocol(HttpToolsProtocol):
         HttpToolsProtocol.on_message_complete(self)
 
     def on_response_complete(self) -> None:
-        """The parent would set a timer for each answer; an idle connection is noticed by the look once a second."""
+        """The parent would set a timer for each answer; an idle connection is noticed by the check once a second."""
         self._shared.total_requests += 1
         if self.transport.is_closing():
             return
