@@ -1,6 +1,7 @@
 """What every test may ask for."""
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -8,12 +9,20 @@ import structlog
 from hypothesis import settings
 
 from tests.servers import PostgresServer, ValkeyServer, server_directory
+from tests.servers.run import directory_of_run
+from tests.stores.databases import PostgresDatabase
 
 # How long an example takes depends on what else the machine does.
 settings.register_profile("dawr", deadline=None)
 settings.load_profile("dawr")
 
 LONGEST_FIRST = ("stories", "operations", "cli", "reliability")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    run = ExitStack()
+    run.enter_context(directory_of_run())
+    config.add_cleanup(run.close)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -56,3 +65,16 @@ def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
     """A database of the test's own, empty at first."""
     with postgres_server.lend_database() as url:
         yield url
+
+
+@pytest.fixture
+def migrated_url(postgres_server: PostgresServer) -> Iterator[str]:
+    """The same with its tables, and nobody's rows."""
+    with postgres_server.lend_migrated_database(migrate) as url:
+        yield url
+
+
+async def migrate(url: str) -> None:
+    store = await PostgresDatabase(url).open()
+    await store.migrate()
+    await store.close()
