@@ -66,10 +66,14 @@ class Request(msgspec.Struct, Generic[G_co], frozen=True):
 
         def render(outcome: R | Refused) -> Reply:
             if isinstance(outcome, Refused):
-                return problem_reply(outcome, self.words, self.raw.correlation_id)
+                return self.refused(outcome)
             return Reply(status, encoded(answer(outcome)))
 
         return await self.engine.answer(self.venue_id, operation, render, claim=self.claim, origin=self.origin(reason))
+
+    def refused(self, refusal: Refused) -> Reply:
+        """A refusal that an operation returned, as a retry is to get it."""
+        return problem_reply(refusal, self.words, self.raw.correlation_id)
 
     def at(self, venue_id: VenueId) -> "Request[G_co]":
         """The same request, at a venue that was not there when it came."""
