@@ -25,7 +25,7 @@ from benchmarks.load import Run
 from benchmarks.machine import look_at_machine, must_be_disk
 from benchmarks.report import Figure, figure, table
 from benchmarks.rounds import Contestants, ratio, take_turns
-from tests.running import Client, DawrServer, dawr, venue_document
+from tests.running import Client, DawrServer, dawr_process, venue_document
 
 DESKS = 32
 LEAST_SHARE = 0.6
@@ -103,9 +103,9 @@ def _served(name: str, directory: Path, source: Path | None) -> Iterator[Served]
     try:
         with tempfile.TemporaryDirectory(dir=directory) as inside, ExitStack() as stack:
             settings: dict[str, str | Path] = {"DAWR_DATA": Path(inside) / "data", "DAWR_RATE_LIMITS": "off"}
-            made = dawr("venue", "apply", "-", stdin=_clinic(), **settings)
+            made = dawr_process("venue", "apply", "-", stdin=_clinic(), **settings)
             assert made.exit_code == 0, made.complained
-            token = dawr(*TOKEN, **settings)
+            token = dawr_process(*TOKEN, **settings)
             server = stack.enter_context(DawrServer(Path(inside), "serve", **settings))
             yield Served(name, server.port, _tokens(server, token.said.split()[-1]))
     finally:

@@ -255,7 +255,7 @@ async def test_whoever_watches_is_judged_by_the_store(process: Process, other: P
     assert await other.list(token) == 200
 
     await process.revoke(token)
-    await other.dawr.hub.look_again()
+    await other.dawr.hub.poll()
 
     async with asyncio.timeout(10):
         await reader.read()
