@@ -10,7 +10,7 @@ from dawr.domain.day import Day
 from dawr.domain.queue import Queue, QueueId
 from dawr.domain.ticket import TicketId, VisitId
 from dawr.domain.venue import Desk, DeskId, Head, Venue, VenueId, checked
-from dawr.operations.ticket import Place
+from dawr.operations.ticket import Joined
 from dawr.operations.visitor import Issue
 from dawr.ports import Store
 from dawr.reliability.fingerprint import fingerprint
@@ -48,13 +48,13 @@ def receipt(*, number: int, label: str, visitor: str | None, ahead: int, ticket_
     return Reply(200, _encode(Receipt(True, number, label, "WAITING", visitor, QUEUE, ahead, ticket_id)))  # noqa: FBT003
 
 
-def receipt_of(place: Place) -> Reply:
-    ticket = place.ticket
+def receipt_of(joined: Joined) -> Reply:
+    ticket = joined.ticket
     return receipt(
         number=ticket.number,
         label=ticket.label,
         visitor=ticket.visitor,
-        ahead=place.ahead,
+        ahead=joined.ahead,
         ticket_id=ticket.ticket_id,
     )
 

@@ -93,12 +93,12 @@ def spans() -> dict[str, Callable[[], object]]:
 
 def scrapes() -> dict[str, Callable[[], object]]:
     regions = [Region() for _ in range(4)]
-    for place in range(4):
-        metrics = Metrics(regions, place)
+    for slot in range(4):
+        metrics = Metrics(regions, slot)
         for number in range(300):
             metrics.answered("GET", f"/route/{number % 60}", 200 + number // 60, MS)
             metrics._add(families.JOINS, "clinic", f"queue-{number}")  # noqa: SLF001 - whose series do not matter
-            metrics._observe(metrics._slot(families.WAIT_SECONDS, f"venue-{number}"), families.WAIT_BOUNDS, 60)  # noqa: SLF001
+            metrics._observe(metrics._offset(families.WAIT_SECONDS, f"venue-{number}"), families.WAIT_BOUNDS, 60)  # noqa: SLF001
     samples = Metrics(regions).text("1").count(b"\n")
     return {f"a scrape of 4 workers, {samples} lines": lambda: Metrics(regions).text("1")}
 

@@ -116,14 +116,14 @@ def decide(venue: Venue, arrival: Arrival, found: Mapping[str, Row]) -> tuple[Re
     data = _encode(facts | {"state": "waiting", "line": {"waiting": waiting}}).decode()
     reply = receipt(number=number, label=label, visitor=visitor, ahead=waiting - 1, ticket_id=issue.ticket_id)
     return reply, {
-        "add_visits": (venue.id, issue.visit_id, issue.secret_hash, visitor, "open", at, None, None, issue.ticket_id),
+        "save_visits": (venue.id, issue.visit_id, issue.secret_hash, visitor, "open", at, None, None, issue.ticket_id),
         "add_tickets": (
             *(venue.id, issue.ticket_id, QUEUE, day, 1, number, label, 0, version, "waiting", visitor),
             *(f"{QUEUE}:{visitor}", issue.visit_id, at, version, None, 0, *[None] * 13, 1, None),
         ),
         "save_lines": (venue.id, QUEUE, day, 1, number, 0, f"[{waiting},0,0,0]", *[0] * 5, None, 0, 0, 0),
         "add_events": (venue.id, version, "ticket.issued", at, QUEUE, issue.ticket_id, None, None, None, data),
-        "keep_answers": msgspec.structs.astuple(reply.kept(arrival.claim, at)),
+        "save_answers": msgspec.structs.astuple(reply.kept(arrival.claim, at)),
         "save_heads": (venue.id, epoch, day, version, config_version),
     }
 

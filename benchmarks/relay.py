@@ -70,11 +70,11 @@ def delays(postgres: PostgresServer, redis_url: str | None, changes: int) -> lis
 @asynccontextmanager
 async def an_engine(store: PostgresStore, redis_url: str | None) -> AsyncIterator[Engine]:
     if redis_url is None:
-        yield Engine(store, system.now, committed=Hub(store, system.now, Random(1)).committed)
+        yield Engine(store, system.now, listeners=[Hub(store, system.now, Random(1))])
         return
     shared = Shared.open(redis_url, system.ticks, prefix="bench:")
     relay = Relay(Channel(shared, "hints", Random(1)), ProcessCount(shared, "here"), "here")
-    yield Engine(store, system.now, committed=Hub(store, system.now, Random(1), others=relay).committed)
+    yield Engine(store, system.now, listeners=[Hub(store, system.now, Random(1), others=relay)])
     await relay.close()
     await shared.close()
 

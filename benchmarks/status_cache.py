@@ -95,7 +95,7 @@ async def _running(
 ) -> AsyncIterator[tuple[Database, Engine, StatusCache | None]]:
     async with databases() as database:
         looks = None if keep is None else keep()
-        engine = Engine(database.store, now) if looks is None else Engine(database.store, now, outdate=looks.outdate)
+        engine = Engine(database.store, now) if looks is None else Engine(database.store, now, caches=[looks])
         yield database, engine, looks
         await engine.stop()
         if looks is not None:

@@ -1,6 +1,7 @@
 """Things to test with: only what a test cares about is given, the rest is ordinary."""
 
 import itertools
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -11,6 +12,7 @@ from dawr.domain.ticket import TicketId, VisitId
 from dawr.domain.venue import Desk, DeskId, Head, Venue, VenueId
 from dawr.operations.staff import CallNext
 from dawr.operations.visitor import Issue, Rejoin
+from dawr.ports import Batch, Changes
 from dawr.reliability.idempotency import ANONYMOUS, AnswerKey, Claim
 
 MONDAY_AT_TEN = int(datetime(2026, 3, 2, 7, 0, tzinfo=UTC).timestamp() * 1000)
@@ -119,3 +121,24 @@ def a_claim(
     keep_ms: int = TWO_DAYS_MS,
 ) -> Claim:
     return Claim(AnswerKey(scope, principal, key), fingerprint, keep_ms)
+
+
+class Told:
+    """Listens to an engine: hears what each batch changed."""
+
+    def __init__(self, hear: Callable[[list[Changes]], object]) -> None:
+        self._hear = hear
+
+    def ran(self, batch: Batch) -> None:
+        if batch.changed:
+            self._hear(batch.changed)
+
+
+class Cache:
+    """Keeps copies of what an engine stores, and is told when they are outdated."""
+
+    def __init__(self, outdate: Callable[[list[Changes]], Awaitable[None]]) -> None:
+        self._outdate = outdate
+
+    async def outdate(self, changed: list[Changes]) -> None:
+        await self._outdate(changed)

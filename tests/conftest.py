@@ -5,8 +5,13 @@ from typing import Any
 
 import pytest
 import structlog
+from hypothesis import settings
 
 from tests.servers import PostgresServer, ValkeyServer, server_directory
+
+# How long an example takes depends on what else the machine does.
+settings.register_profile("dawr", deadline=None)
+settings.load_profile("dawr")
 
 LONGEST_FIRST = ("stories", "operations", "cli", "reliability")
 

@@ -10,6 +10,7 @@ from starlette.types import ASGIApp
 from dawr import bootstrap
 from dawr.accounts.accounts import Accounts
 from dawr.accounts.passwords import Passwords
+from dawr.accounts.remembered import Remembered
 from dawr.bootstrap import system
 from dawr.bootstrap.installation import MS_PER_HOUR, Dawr
 from dawr.bootstrap.system import SystemIds
@@ -30,18 +31,29 @@ async def installed(
     ids, passwords = ids or SystemIds(), Passwords()
     hub = Hub(store, clock, Random(1), stream_seconds=settings.stream_seconds)
     status_cache = StatusCache.kept(None, clock, ids.token)
-    engine = Engine(store, clock, committed=hub.committed, outdate=status_cache.outdate)
+    remembered = Remembered(clock)
+    engine = Engine(store, clock, listeners=[hub], caches=[remembered, status_cache])
     accounts = Accounts(
         store,
         engine,
         passwords,
         clock,
         ids,
+        remembered=remembered,
         idle_ms=settings.session_idle_hours * MS_PER_HOUR,
         session_ms=settings.session_hours * MS_PER_HOUR,
     )
     try:
-        yield Dawr(settings, store, engine, ids, passwords, accounts, hub, status_cache)
+        yield Dawr(
+            settings=settings,
+            store=store,
+            engine=engine,
+            ids=ids,
+            passwords=passwords,
+            accounts=accounts,
+            hub=hub,
+            status_cache=status_cache,
+        )
     finally:
         hub.close()
         await engine.stop()

@@ -21,7 +21,7 @@ LONGEST_FUNCTION = 40
 CORE = {"dawr.operations", "dawr.ports", "dawr.domain", "dawr.reliability"}
 MAY_IMPORT = {
     "dawr.domain": {"dawr.domain"},
-    "dawr.ports": {"dawr.domain", "dawr.reliability.idempotency", "dawr.reliability.lease"},
+    "dawr.ports": {"dawr.domain", "dawr.reliability.correlation", "dawr.reliability.lease"},
     "dawr.operations": {"dawr.operations", "dawr.ports", "dawr.domain", "dawr.reliability.idempotency"},
     "dawr.reliability": {"dawr.reliability"},
     "dawr.settings": set(),
@@ -29,7 +29,14 @@ MAY_IMPORT = {
     "dawr.engine": {"dawr.engine", *CORE},
     "dawr.accounts": {"dawr.accounts", "dawr.engine", *CORE},
     "dawr.live": {"dawr.live", "dawr.ports", "dawr.domain", "dawr.reliability"},
-    "dawr.observe": {"dawr.observe", "dawr.__version__", "dawr.settings", "dawr.engine", "dawr.live", *CORE},
+    "dawr.observe": {
+        "dawr.observe",
+        "dawr.__version__",
+        "dawr.settings",
+        "dawr.ports",
+        "dawr.domain",
+        "dawr.reliability",
+    },
     "dawr.sample": {"dawr.sample", "dawr.accounts", "dawr.engine", "dawr.ports", "dawr.domain", "dawr.operations"},
     "dawr.web": {
         "dawr.web",

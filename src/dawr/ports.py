@@ -4,8 +4,8 @@
 does not come back is known not to exist.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import NamedTuple, Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -15,18 +15,37 @@ from dawr.domain.events import Event
 from dawr.domain.line import Line
 from dawr.domain.queue import QueueId
 from dawr.domain.staff import StaffMember
-from dawr.domain.ticket import LineKey, Ticket, TicketId, VisitId
+from dawr.domain.ticket import LineKey, Ticket, TicketId
 from dawr.domain.token import Token, TokenId
 from dawr.domain.venue import Head, Venue, VenueId
-from dawr.domain.visit import Visit
 from dawr.domain.waiting import Place
-from dawr.reliability.idempotency import Answer, AnswerKey
+from dawr.reliability.correlation import Trace
 from dawr.reliability.lease import Leases
 
 T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
+R = TypeVar("R", bound=msgspec.Struct)
 
 BULK_STEP = 500
 """The most rows that bulk work changes in one transaction."""
+
+
+class Kind(msgspec.Struct, Generic[K, R], frozen=True, eq=False, kw_only=True):
+    """A kind of row that a venue has, declared once. What is loaded, missed, taken back and saved follows from it.
+
+    Its statements are named after it: `{name}_by_key` or, if it is loaded whole, `{name}_of_venue`; and `save_{name}`.
+    """
+
+    name: str
+    row: type[R]
+    """Its fields are the columns, in their order."""
+    key: Callable[[R], K]
+    whole: bool = False
+    """A venue has few of them: all are loaded at once, or none."""
+    of_venue: bool = True
+    """Whether the database finds one by its venue and its key, or by the key alone."""
+    missing: Callable[[], Exception] = LookupError
+    """What whoever needs one is told if it is not there."""
 
 
 class LinePage(NamedTuple):
@@ -49,7 +68,6 @@ class Wants(msgspec.Struct):
 
     tickets: set[TicketId] = msgspec.field(default_factory=set)
     open_keys: set[str] = msgspec.field(default_factory=set)
-    visits: set[VisitId] = msgspec.field(default_factory=set)
     pages: set[LinePage] = msgspec.field(default_factory=set)
     places: set[LineKey] = msgspec.field(default_factory=set)
     """The places of all who wait in a line, read once to tell any number of them how many are ahead."""
@@ -59,12 +77,12 @@ class Wants(msgspec.Struct):
     """The people to call next; the current line comes along."""
     ended: set[LineKey] = msgspec.field(default_factory=set)
     """Open tickets of lines before this one."""
-    answers: set[AnswerKey] = msgspec.field(default_factory=set)
     issued: set[IssuedTo] = msgspec.field(default_factory=set)
-    staff: bool = False
-    """Everybody who works at the venue."""
-    tokens: bool = False
-    """Every token of the venue."""
+    rows: dict[Kind[Any, Any], set[Any]] = msgspec.field(default_factory=dict)
+    """By their keys; of a kind that is loaded whole, all, and no key is named."""
+
+    def add(self, kind: Kind[K, Any], *keys: K) -> None:
+        self.rows.setdefault(kind, set()).update(keys)
 
 
 class Rows(msgspec.Struct):
@@ -72,7 +90,6 @@ class Rows(msgspec.Struct):
 
     tickets: list[Ticket] = msgspec.field(default_factory=list)
     open: list[Ticket] = msgspec.field(default_factory=list)
-    visits: list[Visit] = msgspec.field(default_factory=list)
     pages: dict[LinePage, list[Ticket]] = msgspec.field(default_factory=dict)
     places: dict[LineKey, list[Place]] = msgspec.field(default_factory=dict)
     """In the order of calling."""
@@ -80,11 +97,12 @@ class Rows(msgspec.Struct):
     current_lines: list[Line] = msgspec.field(default_factory=list)
     waiting: list[Ticket] = msgspec.field(default_factory=list)
     ended: list[Ticket] = msgspec.field(default_factory=list)
-    answers: list[Answer] = msgspec.field(default_factory=list)
     issued: dict[str, list[int]] = msgspec.field(default_factory=dict)
     """By visitor."""
-    staff: list[StaffMember] = msgspec.field(default_factory=list)
-    tokens: list[Token] = msgspec.field(default_factory=list)
+    rows: dict[Kind[Any, Any], list[Any]] = msgspec.field(default_factory=dict)
+
+    def of(self, kind: Kind[Any, R]) -> list[R]:
+        return self.rows.get(kind, [])
 
 
 class Changes(msgspec.Struct):
@@ -95,12 +113,31 @@ class Changes(msgspec.Struct):
     """The new set-up, if it changed."""
     new_tickets: list[Ticket]
     changed_tickets: list[Ticket]
-    visits: list[Visit]
     lines: list[Line]
     events: list[Event]
-    answers: list[Answer]
-    staff: list[StaffMember] = msgspec.field(default_factory=list)
-    tokens: list[Token] = msgspec.field(default_factory=list)
+    rows: dict[Kind[Any, Any], list[Any]] = msgspec.field(default_factory=dict)
+    """New ones and changed ones, in the order in which they are saved."""
+
+    @property
+    def is_empty(self) -> bool:
+        changed = (self.venue, self.new_tickets, self.changed_tickets, self.lines, self.events, *self.rows.values())
+        return not any(changed)
+
+    def of(self, kind: Kind[Any, R]) -> list[R]:
+        return self.rows.get(kind, [])
+
+
+class Batch(msgspec.Struct, frozen=True):
+    """Commands that shared one transaction, and how that went."""
+
+    size: int
+    seconds: float
+    """From its lock to the end of its commit."""
+    changed: list[Changes]
+    traces: list[Trace]
+    """Where those who asked stand in theirs."""
+    fault: Exception | None = None
+    """Why nothing was stored."""
 
 
 class Session(Protocol):
@@ -140,7 +177,7 @@ class AccountStore(Protocol):
 
     async def set_disabled(self, account_id: AccountId, disabled_at: int | None) -> None: ...
 
-    async def places(self, account_id: AccountId) -> list[StaffMember]:
+    async def memberships(self, account_id: AccountId) -> list[StaffMember]:
         """Where this account works or worked, by venue."""
 
     async def has_owner(self) -> bool:
@@ -246,6 +283,18 @@ class Ids(Protocol):
 
     def epoch(self) -> int:
         """A number that no earlier stream of events had."""
+
+
+class Busy(Exception):
+    """More requests wait than can be answered soon. Try again in a second."""
+
+    code: ClassVar[str] = "busy"
+
+
+class Stopping(Busy):
+    """The server is stopping. Try again in a moment."""
+
+    code = "stopping"
 
 
 class StoreFault(Exception):

@@ -7,6 +7,7 @@ import pytest
 
 from dawr.accounts.accounts import Accounts
 from dawr.accounts.passwords import Passwords
+from dawr.accounts.remembered import Remembered
 from dawr.bootstrap.system import SystemIds
 from dawr.domain.venue import Venue
 from dawr.engine.engine import Engine
@@ -31,8 +32,13 @@ async def store(tmp_path: Path, clock: DrivenClock) -> AsyncIterator[Store]:
 
 
 @pytest.fixture
-async def engine(store: Store, clock: DrivenClock) -> AsyncIterator[Engine]:
-    engine = Engine(store, clock)
+def remembered(clock: DrivenClock) -> Remembered:
+    return Remembered(clock)
+
+
+@pytest.fixture
+async def engine(store: Store, clock: DrivenClock, remembered: Remembered) -> AsyncIterator[Engine]:
+    engine = Engine(store, clock, caches=[remembered])
     yield engine
     await engine.stop()
 
@@ -45,8 +51,19 @@ def passwords() -> Iterator[Passwords]:
 
 
 @pytest.fixture
-def accounts(store: Store, engine: Engine, passwords: Passwords, clock: DrivenClock) -> Accounts:
-    return Accounts(store, engine, passwords, clock, SystemIds(), idle_ms=12 * HOUR, session_ms=7 * 24 * HOUR)
+def accounts(
+    store: Store, engine: Engine, passwords: Passwords, clock: DrivenClock, remembered: Remembered
+) -> Accounts:
+    return Accounts(
+        store,
+        engine,
+        passwords,
+        clock,
+        SystemIds(),
+        remembered=remembered,
+        idle_ms=12 * HOUR,
+        session_ms=7 * 24 * HOUR,
+    )
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import pytest
 
 from dawr.accounts.accounts import Accounts
 from dawr.accounts.passwords import Passwords
+from dawr.accounts.remembered import Remembered
 from dawr.bootstrap.system import SystemIds
 from dawr.domain.account import Account, AccountId
 from dawr.domain.errors import (
@@ -16,9 +17,9 @@ from dawr.domain.errors import (
     UsernameTaken,
 )
 from dawr.domain.venue import Venue
-from dawr.engine.engine import Busy, Engine
+from dawr.engine.engine import Engine
 from dawr.operations.people import LookAtStaff
-from dawr.ports import Store
+from dawr.ports import Busy, Store
 from tests.accounts.doing import BY_AMNA, BY_TOOL, HOUR, PASSWORD, add, do, make_token, signed_in
 from tests.builders import DrivenClock, a_claim, a_queue, a_venue
 from tests.stores.doing import create_venue, events_of
@@ -110,7 +111,9 @@ async def test_a_venue_is_made_and_owned_although_no_lane_has_room(
     session = await accounts.sign_in("amna", PASSWORD)
     assert session is not None
     full = Engine(store, clock, most_waiting=0)
-    busy = Accounts(store, full, passwords, clock, SystemIds(), idle_ms=HOUR, session_ms=HOUR)
+    busy = Accounts(
+        store, full, passwords, clock, SystemIds(), remembered=Remembered(clock), idle_ms=HOUR, session_ms=HOUR
+    )
 
     with pytest.raises(Busy):
         await add(busy, venue, "basma")

@@ -9,7 +9,7 @@ from dawr.domain.errors import (
     UnknownStaff,
 )
 from dawr.domain.venue import Venue
-from dawr.engine.clockwork import Sweeper
+from dawr.engine.clockwork import purge
 from dawr.engine.engine import Engine
 from dawr.operations.people import ChangeRole, DisableStaff
 from dawr.ports import Store
@@ -86,7 +86,7 @@ async def test_being_seen_is_written_down_every_five_minutes_only(
     for _ in range(4):
         clock.advance(minutes=2)
         await accounts.who(session)
-        who = await accounts.who(session)
+        who = await accounts.who_now(session)
         assert who is not None
         seen.append((who.session.seen_at - began) // 60_000)
 
@@ -113,7 +113,7 @@ async def test_expired_sessions_are_swept(
     clock.advance(days=7)
     kept = await signed_in(accounts)
 
-    await Sweeper(engine, store, clock).look_around()
+    await purge(store, clock)
 
     assert await store.accounts.purge_sessions(clock(), most=100) == 0
     assert await accounts.who(kept) is not None

@@ -22,7 +22,7 @@ from dawr.ports import Store
 from dawr.reliability.idempotency import Reply
 from dawr.stores.sqlite import SqliteStore
 from tests.accounts.doing import BY_TOOL, PASSWORD, add, disable, do, signed_in
-from tests.builders import a_claim, a_venue
+from tests.builders import Told, a_claim, a_venue
 from tests.stores.doing import create_venue, kinds_of
 from tests.stores.locked import Elsewhere
 
@@ -139,7 +139,7 @@ async def test_whoever_cannot_be_signed_out_just_then_may_nothing_here_all_the_s
     for place in (venue, second):
         await add(accounts, place, "basma", "staff")
     session = await signed_in(accounts, "basma")
-    engine._lanes[0]._committed = elsewhere.lock
+    engine._lanes[0]._listeners = [Told(elsewhere.lock)]
 
     reply = await disable(accounts, venue, "basma", "manager", claim=a_claim())
     elsewhere.unlock()
@@ -147,7 +147,7 @@ async def test_whoever_cannot_be_signed_out_just_then_may_nothing_here_all_the_s
 
     assert reply.body == b"basma"
     assert still is not None
-    assert [place.venue_id for place in still.places] == [second.id]
+    assert [member.venue_id for member in still.memberships] == [second.id]
     assert (await disable(accounts, venue, "basma", "manager", claim=a_claim())).replayed
     assert await accounts.who(session) is None
     elsewhere.close()

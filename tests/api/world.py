@@ -11,6 +11,7 @@ import msgspec
 
 from dawr import bootstrap
 from dawr.accounts.accounts import Accounts
+from dawr.accounts.remembered import Remembered
 from dawr.bootstrap import system
 from dawr.bootstrap.installation import COMMAND_LINE, Dawr
 from dawr.domain.staff import ROLES, Role
@@ -191,4 +192,13 @@ async def _a_week_ago(dawr: Dawr) -> AsyncIterator[Accounts]:
     def then() -> int:
         return system.now() - WEEK_MS - HOUR_MS
 
-    yield Accounts(dawr.store, dawr.engine, dawr.passwords, then, dawr.ids, idle_ms=12 * HOUR_MS, session_ms=WEEK_MS)
+    yield Accounts(
+        dawr.store,
+        dawr.engine,
+        dawr.passwords,
+        then,
+        dawr.ids,
+        remembered=Remembered(system.ticks),
+        idle_ms=12 * HOUR_MS,
+        session_ms=WEEK_MS,
+    )

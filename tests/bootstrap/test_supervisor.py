@@ -14,7 +14,7 @@ from tests.running import eventually
 PARENT = """
 import sys, time, signal, select
 from pathlib import Path
-from dawr.supervisor import Supervisor
+from dawr.bootstrap.supervisor import Supervisor
 
 diary = Path(sys.argv[1])
 
@@ -28,8 +28,8 @@ def dies_at_once(life):
     raise SystemExit(3)
 
 def the_second_dies(life):
-    note(f"started-{life.place}")
-    if life.place == 1:
+    note(f"started-{life.slot}")
+    if life.slot == 1:
         raise SystemExit(3)
     life.say_ready()
     select.select([life.parent_gone], [], [])
@@ -56,7 +56,7 @@ code = Supervisor(
     globals()[sys.argv[2]],
     ready=lambda: note("ready"),
     stopping=lambda: note("stopping"),
-    ended=lambda place: note(f"ended-{place}"),
+    ended=lambda slot: note(f"ended-{slot}"),
 ).run()
 note("over")
 sys.exit(code)
@@ -165,7 +165,7 @@ def test_work_in_a_child_leaves_nothing_behind_but_its_answer() -> None:
     assert here == []
 
 
-def test_it_is_told_whose_place_is_empty_and_the_next_one_gets_that_place(tmp_path: Path) -> None:
+def test_it_is_told_whose_slot_is_empty_and_the_next_one_gets_that_slot(tmp_path: Path) -> None:
     parent = Parent(tmp_path, "the_second_dies", workers=2)
 
     parent.wait_for("ended-1", 3)

@@ -13,7 +13,7 @@ from dawr.cli import main
 from dawr.domain import errors
 from dawr.domain.queue import QUEUE_VERBS
 from dawr.domain.ticket import VERBS
-from dawr.engine.engine import Busy, Stopping
+from dawr.ports import Busy, Stopping
 from dawr.reliability.idempotency import ClaimLost, InProgress, KeyReused
 from dawr.settings import PREFIX, Settings
 from dawr.web.openapi import codes_of

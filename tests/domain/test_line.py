@@ -174,3 +174,8 @@ def test_a_day_ends_everything_and_a_reset_only_who_was_not_called(
     }
 
     assert ended_by_it == ended
+
+
+def test_the_mean_wait_is_of_those_who_were_called() -> None:
+    assert a_line().mean_wait_minutes == 0.0
+    assert a_line(calls=3, waits_ms=10 * 60_000).mean_wait_minutes == 3.3

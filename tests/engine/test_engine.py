@@ -10,12 +10,12 @@ import pytest
 
 from dawr.domain.errors import UnknownQueue, UnknownVenue
 from dawr.domain.venue import Venue
-from dawr.engine.engine import Busy, Engine, Stopping
+from dawr.engine.engine import Engine
 from dawr.operations.operation import Operation, View
 from dawr.operations.snapshots import LookAtQueue, LookAtVenue
-from dawr.operations.ticket import Place
+from dawr.operations.ticket import Joined
 from dawr.operations.transaction import Transaction
-from dawr.ports import StoreAway
+from dawr.ports import Busy, Stopping, StoreAway
 from dawr.stores.sqlite import SqliteStore
 from tests.builders import DrivenClock, a_head, a_venue, issue
 
@@ -156,7 +156,7 @@ async def test_a_command_sent_the_moment_another_is_answered_is_not_forgotten(
     store: SqliteStore, clock: DrivenClock, venue: Venue
 ) -> None:
     engine = Engine(store, clock)
-    followers: asyncio.Queue[asyncio.Future[Place]] = asyncio.Queue()
+    followers: asyncio.Queue[asyncio.Future[Joined]] = asyncio.Queue()
 
     def follow(_: object) -> None:
         followers.put_nowait(asyncio.ensure_future(engine.do(venue.id, issue())))

@@ -23,7 +23,7 @@ from dawr.operations.snapshots import QueueSnapshot
 from dawr.ports import Changes
 from dawr.reliability.shared import Shared
 from dawr.stores.sqlite import SqliteStore
-from tests.builders import DrivenClock, a_head, a_queue, a_venue, call_next, issue
+from tests.builders import Cache, DrivenClock, Told, a_head, a_queue, a_venue, call_next, issue
 from tests.reliability.caching import Counted, sharing
 from tests.servers import ValkeyServer, server_directory
 
@@ -91,7 +91,7 @@ class a_watched_clinic:  # noqa: N801 - read as a function
         venue = a_venue(a_queue("lab", aliases=("laboratory",)), a_queue("eye"))
         await store.add_venue(venue, a_head(venue))
         status_cache = StatusCache.kept(self._shared, clock, system.correlation_id, counted)
-        engine = Engine(store, clock, outdate=status_cache.outdate)
+        engine = Engine(store, clock, caches=[status_cache])
         self._watched = Watched(engine, status_cache, store, venue, clock, counted)
         return self._watched
 
@@ -238,7 +238,7 @@ async def test_answers_wait_until_what_was_is_let_go(here: Watched) -> None:
         begun.set()
         await go.wait()
 
-    engine = Engine(here.store, here.clock, outdate=outdate, committed=lambda _: told.append("told"))
+    engine = Engine(here.store, here.clock, caches=[Cache(outdate)], listeners=[Told(lambda _: told.append("told"))])
     asking = asyncio.create_task(engine.do(here.venue.id, issue()))
     await begun.wait()
     for _ in range(10):
@@ -257,7 +257,7 @@ async def test_what_changed_nothing_lets_nothing_go(here: Watched) -> None:
     async def outdate(changed: list[Changes]) -> None:
         told.append(changed)
 
-    engine = Engine(here.store, here.clock, outdate=outdate)
+    engine = Engine(here.store, here.clock, caches=[Cache(outdate)])
     await engine.do(here.venue.id, call_next())
     await engine.stop()
 
@@ -268,13 +268,13 @@ async def test_what_cannot_be_let_go_fails_nobody(here: Watched) -> None:
     async def fail(_: list[Changes]) -> None:
         raise RuntimeError("a fault of its own")
 
-    engine = Engine(here.store, here.clock, outdate=fail)
+    engine = Engine(here.store, here.clock, caches=[Cache(fail)])
     with structlog.testing.capture_logs() as lines:
         place = await engine.do(here.venue.id, issue())
     await engine.stop()
 
     assert place.ticket.number == 1
-    assert [line["event"] for line in lines] == ["status-cache.not-outdated"]
+    assert [line["event"] for line in lines] == ["cache.not-outdated"]
 
 
 # The shared store away

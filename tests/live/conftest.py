@@ -45,7 +45,7 @@ async def venue(store: Store) -> Venue:
 @pytest.fixture
 async def watched(store: Store, clock: DrivenClock, venue: Venue) -> AsyncIterator[Watched]:
     hub = Hub(store, clock, Random(1))
-    engine = Engine(store, clock, committed=hub.committed)
+    engine = Engine(store, clock, listeners=[hub])
     yield Watched(hub, engine, store, venue, clock)
     hub.close()
     await engine.stop()

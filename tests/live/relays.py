@@ -18,6 +18,7 @@ from dawr.ports import Store
 from dawr.reliability.channel import Channel
 from dawr.reliability.process_count import ProcessCount
 from dawr.reliability.shared import Shared
+from dawr.reliability.works import Work, Works
 from tests.live.seams import SlowStore
 from tests.live.watching import Sent, Watched, read, versions
 
@@ -41,14 +42,13 @@ async def process(watched: Watched, valkey_url: str, *, installation: str = "her
     relay = Relay(Channel(shared, "hints", Random(name)), ProcessCount(shared, name), name)
     reads = SlowStore(watched.store)
     hub = Hub(cast("Store", reads), watched.clock, Random(name), others=relay)
-    engine = Engine(watched.store, watched.clock, committed=hub.committed)
-    hearing = asyncio.create_task(relay.run(hub))
+    engine = Engine(watched.store, watched.clock, listeners=[hub])
+    works = [Work(name="hints", run=lambda: relay.listen(hub)), Work(name="count", run=relay.be_counted, every=1.0)]
     try:
-        yield Process(Watched(hub, engine, watched.store, watched.venue, watched.clock), relay, shared, reads)
+        async with Works(works).running():
+            yield Process(Watched(hub, engine, watched.store, watched.venue, watched.clock), relay, shared, reads)
     finally:
         hub.close()
-        hearing.cancel()
-        await asyncio.wait([hearing])
         await engine.stop()
         await relay.close()
         await shared.close()

@@ -37,5 +37,5 @@ def slowly(watched: Watched) -> tuple[Watched, SlowStore]:
     """The same venue; its hub hears of commits at once, and reads slowly."""
     slow = SlowStore(watched.store)
     hub = Hub(cast("Store", slow), watched.clock, Random(3))
-    engine = Engine(watched.store, watched.clock, committed=hub.committed)
+    engine = Engine(watched.store, watched.clock, listeners=[hub])
     return Watched(hub, engine, watched.store, watched.venue, watched.clock), slow

@@ -17,7 +17,7 @@ from dawr.operations.operation import Operation
 from dawr.operations.staff import Finish, Hold, Miss, Recall, Resume, Start
 from dawr.operations.visitor import Leave
 from dawr.ports import Changes, Store
-from tests.builders import DrivenClock, call_next, issue, rejoin
+from tests.builders import DrivenClock, Told, call_next, issue, rejoin
 from tests.stores.doing import events_of, stored_line
 
 
@@ -25,7 +25,7 @@ async def test_a_commit_is_told_once_with_all_that_its_batch_changed(
     store: Store, clock: DrivenClock, venue: Venue
 ) -> None:
     told: list[list[Changes]] = []
-    engine = Engine(store, clock, committed=told.append)
+    engine = Engine(store, clock, listeners=[Told(told.append)])
 
     await asyncio.gather(*(engine.do(venue.id, issue()) for _ in range(10)))
     await engine.do(venue.id, issue())
@@ -39,7 +39,7 @@ async def test_a_commit_is_told_once_with_all_that_its_batch_changed(
 
 async def test_what_changed_nothing_is_not_told(store: Store, clock: DrivenClock, venue: Venue) -> None:
     told: list[list[Changes]] = []
-    engine = Engine(store, clock, committed=told.append)
+    engine = Engine(store, clock, listeners=[Told(told.append)])
     await engine.do(venue.id, ChangeQueue("lab", "pause"))
 
     with pytest.raises(QueuePaused):
@@ -53,7 +53,7 @@ async def test_a_fault_of_those_who_watch_harms_no_batch(store: Store, clock: Dr
     def fail(_: list[Changes]) -> None:
         raise RuntimeError("a watcher's own fault")
 
-    engine = Engine(store, clock, committed=fail)
+    engine = Engine(store, clock, listeners=[Told(fail)])
 
     numbers = [(await engine.do(venue.id, issue())).ticket.number for _ in range(3)]
     await engine.stop()

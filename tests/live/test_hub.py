@@ -14,6 +14,7 @@ from dawr.live.hub import Hub, HubClosed, TooManyStreams
 from dawr.live.joining import Wish
 from dawr.live.watcher import MOST_BYTES, MOST_FRAMES
 from dawr.operations.people import AddStaff
+from dawr.reliability.works import Work, Works
 from dawr.stores.postgres import PostgresStore
 from dawr.web.api.events import NOTICES, Changes
 from tests.builders import DrivenClock, a_venue
@@ -296,17 +297,13 @@ async def test_a_store_that_goes_away_while_staff_are_judged_ends_nobody(clock: 
         await store.close()
 
 
-async def test_while_it_runs_it_looks_again_by_itself(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hubs, "LOOKS_EVERY_SECONDS", 0.01)
+async def test_while_it_runs_it_looks_again_by_itself(watched: Watched) -> None:
     watcher = await watched.changes()
     await watched.another().take()
     await read(watcher)
 
-    running = asyncio.create_task(watched.hub.run())
-    body = parsed(await watcher.take() or b"")
-    running.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await running
+    async with Works([Work(name="poll", run=watched.hub.look_again, every=0.01)]).running():
+        body = parsed(await watcher.take() or b"")
 
     assert events(body) == ["ticket.issued"]
 

@@ -77,7 +77,7 @@ class Watched(msgspec.Struct, frozen=True):
     def another(self) -> "Watched":
         """The same venue in another process, which hears nothing of the commits here."""
         hub = Hub(self.store, self.clock, Random(2))
-        return Watched(hub, Engine(self.store, self.clock, committed=hub.committed), self.store, self.venue, self.clock)
+        return Watched(hub, Engine(self.store, self.clock, listeners=[hub]), self.store, self.venue, self.clock)
 
     async def do(self, *operations: Operation[Any]) -> None:
         for operation in operations:
@@ -102,7 +102,7 @@ class Watched(msgspec.Struct, frozen=True):
     async def place(self, ticket: Ticket, *, since: str | None = None) -> Watcher:
         """A ticket's own stream."""
         at = None if since is None else event_id(since)
-        form = OwnPlace(self.venue.slug, 1, reserve_mode=False)
+        form = OwnPlace(self.venue.slug, reserve_mode=False)
         follow = Follow(form, ticket.queue_id, ticket_id=TicketId(ticket.ticket_id))
         wish = Wish(mark, NOTICES, since=at, resumes=at is not None, follow=follow)
         return await self.hub.join(self.venue.id, wish, address="here")

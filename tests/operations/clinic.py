@@ -8,11 +8,16 @@ from dawr.domain.day import Day
 from dawr.domain.events import NOBODY
 from dawr.domain.line import Line
 from dawr.domain.queue import QueueId
-from dawr.domain.ticket import LineKey, Ticket, TicketId
+from dawr.domain.secret import hash_of
+from dawr.domain.staff import AccountId, StaffMember
+from dawr.domain.ticket import LineKey, Ticket, TicketId, VisitId
+from dawr.domain.token import Token, TokenId
 from dawr.domain.venue import Head
+from dawr.domain.visit import Link, Visit
 from dawr.operations.operation import Operation
+from dawr.operations.rows import ANSWERS, STAFF, TOKENS, VISITS
 from dawr.operations.transaction import NotLoaded, Transaction
-from dawr.ports import Rows, Wants
+from dawr.ports import Kind, Rows, Wants
 from tests.builders import MONDAY_AT_TEN, a_claim
 from tests.domain.builders import LAB, VENUE, a_desk, a_line, a_queue, a_ticket, a_venue
 
@@ -39,6 +44,28 @@ STORED = (
     a_ticket(31, day=YESTERDAY, round=1, number=1, state="missed"),
     a_ticket(41, day=TODAY, round=1, number=1, queue="xray", sequence=3),
 )
+
+
+VISIT_OF_WAITING, VISIT_OF_MISSED = VisitId("v1-waiting"), VisitId("v1-missed")
+SECRET = "a secret"
+PEOPLE = (
+    StaffMember(VENUE, AccountId("account-of-owner"), "owner", "owner", 1),
+    StaffMember(VENUE, AccountId("account-of-staff"), "staff", "staff", 1),
+    StaffMember(VENUE, AccountId("account-of-gone"), "gone", "staff", 1, disabled_at=5),
+)
+STORED_ROWS: dict[Kind[Any, Any], list[Any]] = {
+    VISITS: [
+        Visit(VENUE, VISIT_OF_WAITING, hash_of(SECRET), "visitor-5", "open", 1, ticket_id=TicketId("t5")),
+        Visit(VENUE, VISIT_OF_MISSED, hash_of(SECRET), "visitor-3", "open", 1, ticket_id=TicketId("t3")),
+    ],
+    STAFF: list(PEOPLE),
+    TOKENS: [Token(VENUE, TokenId("v1-1"), "hash", "api", "staff", "A program", "amna", 1)],
+    ANSWERS: [],
+}
+
+
+def link_of(visit_id: VisitId) -> Link:
+    return Link(visit_id, hash_of(SECRET))
 
 
 def of(number: int) -> TicketId:
@@ -77,6 +104,10 @@ def found(wants: Wants, *, depth: int, stored: tuple[Ticket, ...] = STORED) -> R
         },
         lines=[line for line in lines if line.key in wants.lines],
         current_lines=[newest[queue] for queue in sorted(wants.current_lines | wants.waiting) if queue in newest],
+        rows={
+            kind: [row for row in STORED_ROWS[kind] if kind.whole or kind.key(row) in keys]
+            for kind, keys in wants.rows.items()
+        },
     )
     for queue in wants.waiting & newest.keys():
         waiting = [ticket for ticket in stored if ticket.line_key == newest[queue].key and ticket.state == "waiting"]
@@ -106,7 +137,7 @@ def everything(stored: tuple[Ticket, ...] = STORED) -> Wants:
         lines={line.key for line in lines_of(stored)},
         waiting={LAB, XRAY},
         ended={CURRENT},
-        answers={a_claim().key},
+        rows={ANSWERS: {a_claim().key}, VISITS: {VISIT_OF_WAITING, VISIT_OF_MISSED}, STAFF: set(), TOKENS: set()},
     )
 
 
@@ -128,6 +159,10 @@ def state_of(tx: Transaction) -> dict[str, object]:
     for name, value in vars(tx).items():
         if name == "_waiting":
             state[name] = {key: (list(line._tickets), line._up_to) for key, line in value.items()}
+        elif name == "_tables":
+            state[name] = {
+                kind: (dict(table.rows), table.changed(), table.is_whole) for kind, table in value.items() if table.rows
+            }
         elif name != "_undo":
             state[name] = value.copy() if isinstance(value, dict | list) else value
     return state

@@ -310,8 +310,10 @@ class Model:
         mean = (5 * queue["mean_service_seconds"] * 1000 + line["services_ms"]) / (5 + line["finished"])
         ahead, desks = self.ahead(ticket), max(1, line["called"] + line["serving"])
         return {
+            "queue": ticket["queue_id"],
             "ticket": ticket,
             "ahead": ahead,
+            "position": ahead + 1 if ticket["state"] == "waiting" else 0,
             "wait_minutes": round(ahead * mean / desks / 60_000),
             "already": already,
             "reserve_mode": queue["capacity"] is not None

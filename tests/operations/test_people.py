@@ -13,6 +13,7 @@ from dawr.domain.staff import ROLES, Role, StaffMember
 from dawr.domain.token import Token, TokenId
 from dawr.operations.operation import Operation
 from dawr.operations.people import AddStaff, ChangeRole, DisableStaff, EnableStaff, LookAtStaff
+from dawr.operations.rows import STAFF, TOKENS
 from dawr.operations.tokens import LookAtTokens, MakeToken, RevokeToken
 from dawr.operations.transaction import NotLoaded, Transaction
 from dawr.ports import Rows, Wants
@@ -28,7 +29,7 @@ def a_token(number: int, role: Role = "staff", *, made_at: int = 1, revoked_at: 
     return Token(VENUE, TokenId(f"v1-{number}"), "hash", "api", role, f"Token {number}", "amna", made_at, revoked_at)
 
 
-STAFF = (
+PEOPLE = (
     a_member("owner", "owner"),
     a_member("other-owner", "owner"),
     a_member("manager", "manager"),
@@ -40,7 +41,11 @@ STAFF = (
 
 def a_transaction(*staff: StaffMember, tokens: tuple[Token, ...] = ()) -> Transaction:
     tx = Transaction(CLINIC, HEAD, now=NOW)
-    tx.absorb(Wants(staff=True, tokens=True), Rows(staff=list(staff or STAFF), tokens=list(tokens)), depth=1)
+    tx.absorb(
+        Wants(rows={STAFF: set(), TOKENS: set()}),
+        Rows(rows={STAFF: list(staff or PEOPLE), TOKENS: list(tokens)}),
+        depth=1,
+    )
     tx.begin(Origin(actor="staff:amna"))
     return tx
 
@@ -62,7 +67,7 @@ def test_whoever_is_added_is_there_and_the_event_says_who_did_it() -> None:
 
     (event,) = tx.changes().events
     assert member == StaffMember(VENUE, AccountId("account-of-new"), "new", "staff", NOW)
-    assert tx.changes().staff == [member]
+    assert tx.changes().of(STAFF) == [member]
     assert (event.kind, event.actor, event.data) == ("staff.added", "staff:amna", '{"username":"new","role":"staff"}')
 
 
@@ -89,7 +94,8 @@ def test_each_change_of_somebody_is_one_event(
     member = operation.decide(tx, NOW)
 
     (event,) = tx.changes().events
-    assert tx.changes().staff == [member]
+    assert tx.changes().of(STAFF) == [member]
+    assert isinstance(member, StaffMember)
     assert event.kind == kind
     assert msgspec.json.decode(event.data) == {"username": member.username, **data}
 
@@ -104,8 +110,8 @@ def test_what_is_so_already_is_no_change(operation: Operation[StaffMember]) -> N
 
     operation.decide(tx, NOW)
 
-    assert not tx.changed
-    assert tx.changes().staff == []
+    assert tx.changes().is_empty
+    assert tx.changes().of(STAFF) == []
 
 
 @pytest.mark.parametrize(("by", "of", "to"), list(itertools.product(ROLES, ROLES, ROLES)))
@@ -158,7 +164,7 @@ def test_a_token_is_made_and_revoked_with_its_events_and_without_its_secret() ->
 
     facts = {"token": "v1-new", "name": "A program", "token_kind": "api", "role": "staff"}
     assert (made.is_active, revoked.is_active, revoked.revoked_at) == (True, False, NOW + 1)
-    assert tx.changes().tokens == [revoked]
+    assert tx.changes().of(TOKENS) == [revoked]
     assert [event.kind for event in tx.changes().events] == ["token.made", "token.revoked"]
     assert [msgspec.json.decode(event.data) for event in tx.changes().events] == [facts, facts]
 
@@ -178,14 +184,14 @@ def test_a_token_without_a_name_is_not_made() -> None:
 )
 def test_what_is_taken_back_was_never_there(operation: Operation[Any]) -> None:
     tx = a_transaction()
-    before = (tx.staff(), tx.tokens())
+    before = (tx.all(STAFF), tx.all(TOKENS))
 
     operation.decide(tx, NOW)
-    assert (tx.staff(), tx.tokens()) != before
+    assert (tx.all(STAFF), tx.all(TOKENS)) != before
     tx.take_back()
 
-    assert (tx.staff(), tx.tokens()) == before
-    assert (tx.changes().staff, tx.changes().tokens, tx.changed) == ([], [], False)
+    assert (tx.all(STAFF), tx.all(TOKENS)) == before
+    assert (tx.changes().of(STAFF), tx.changes().of(TOKENS), tx.changes().is_empty) == ([], [], True)
 
 
 @pytest.mark.parametrize("operation", [add(), ChangeRole("x", "staff", None), RevokeToken(TokenId("v1-1"), None)])
@@ -202,10 +208,10 @@ def test_a_late_load_does_not_undo_what_was_changed_meanwhile() -> None:
     tx = Transaction(CLINIC, HEAD, now=NOW)
     make().decide(tx, NOW)
 
-    tx.absorb(Wants(tokens=True), Rows(tokens=[a_token(1)]), depth=1)
+    tx.absorb(Wants(rows={TOKENS: set()}), Rows(rows={TOKENS: [a_token(1)]}), depth=1)
 
-    assert {token.token_id for token in tx.tokens()} == {"v1-new", "v1-1"}
-    assert [token.token_id for token in tx.changes().tokens] == ["v1-new"]
+    assert {token.token_id for token in tx.all(TOKENS)} == {"v1-new", "v1-1"}
+    assert [token.token_id for token in tx.changes().of(TOKENS)] == ["v1-new"]
 
 
 def test_staff_are_listed_by_name_and_tokens_by_age() -> None:

@@ -28,6 +28,7 @@ from dawr.operations.admin import ChangeQueue, Reset
 from dawr.operations.clockwork import Expire, ExpireEnded
 from dawr.operations.operation import Operation, View
 from dawr.operations.staff import Call, CallNext, Finish, Hold, Miss, Recall, Resume, Start
+from dawr.operations.ticket import Joined
 from dawr.operations.transaction import Transaction
 from dawr.operations.visitor import Issue, Leave, Rejoin
 from dawr.ports import Store, Wants
@@ -106,6 +107,8 @@ def plain(result: object) -> Plain:
     if isinstance(result, Queue):
         return {"queue": result.id, "state": result.state}
     built = msgspec.json.decode(msgspec.json.encode(result))
+    if isinstance(result, Joined):
+        built |= {"queue": result.queue.id, "position": result.position, "is_near": result.is_near}
     for part in (built, built.get("ticket"), built.get("next")) if isinstance(built, dict) else ():
         if isinstance(part, dict):
             part.pop("previous", None)

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dawr.domain.errors import QueueFull, Refused, UnknownTicket
+from dawr.domain.errors import Refused, UnknownTicket
 from dawr.domain.events import NOBODY, Origin
 from dawr.domain.ticket import LineKey, Ticket, TicketId
-from dawr.operations.admin import ChangeQueue, Reset, SetUp
-from dawr.operations.clockwork import Expire, ExpireEnded
+from dawr.operations.admin import ChangeQueue
 from dawr.operations.operation import Operation
-from dawr.operations.staff import Call, CallNext, Finish, Hold, Miss, Recall, Resume, Start
+from dawr.operations.rows import ANSWERS, VISITS
+from dawr.operations.staff import Call, CallNext, Finish, Hold, Miss, Resume
 from dawr.operations.transaction import NotLoaded, Transaction
 from dawr.operations.visitor import Leave, Rejoin
 from dawr.ports import Changes, Rows, Wants
@@ -38,69 +38,10 @@ from tests.operations.clinic import (
     of,
     state_of,
 )
-
-OPERATIONS: list[Operation[Any]] = [
-    issue("lab", "new"),
-    issue("lab", "new", priority=3),
-    issue("xray", "new"),
-    issue("lab", "visitor-22"),
-    issue("lab", "visitor-31"),
-    CallNext(queue="lab"),
-    CallNext(desk="desk-2"),
-    Call(of(6), desk="desk-1"),
-    Recall(of(1)),
-    Start(of(1)),
-    Finish(of(1)),
-    Finish(of(2)),
-    Finish(of(21)),
-    Miss(of(1)),
-    Rejoin(of(3), "first"),
-    Rejoin(of(3), "last"),
-    Hold(of(5)),
-    Resume(of(4)),
-    Leave(of(5)),
-    Leave(of(22)),
-    Leave(of(31)),
-    Expire(of(2)),
-    ChangeQueue("lab", "pause"),
-    Reset("lab"),
-    Reset("xray"),
-    SetUp(msgspec.structs.replace(CLINIC, name={"en": "Another name"})),
-    ExpireEnded(LAB),
-]
+from tests.operations.test_taking_back import EXAMPLES, name_of
 
 
-class Regretted(Operation[None], frozen=True):
-    """Does what another operation does, and more, and then refuses."""
-
-    operation: Operation[Any]
-
-    def decide(self, tx: Transaction, now: int) -> None:
-        self.operation.decide(tx, now)
-        tx.happened("queue.regretted", LAB, why="it was too late")
-        tx.keep_answer(Reply(200, b"never said").kept(a_claim(), now))
-        raise QueueFull("lab", 0, 0)
-
-
-def name_of(operation: Operation[Any]) -> str:
-    return repr(operation)[:60]
-
-
-@pytest.mark.parametrize("operation", OPERATIONS, ids=name_of)
-def test_an_operation_that_is_refused_late_leaves_nothing_behind(operation: Operation[Any]) -> None:
-    tx = a_transaction(everything())
-    before = state_of(tx)
-
-    with pytest.raises(QueueFull):
-        Regretted(operation).decide(tx, NOW)
-    assert tx.changed
-    tx.take_back()
-
-    assert state_of(tx) == before
-    assert not tx.changed
-
-
-@pytest.mark.parametrize("operation", OPERATIONS, ids=name_of)
+@pytest.mark.parametrize("operation", EXAMPLES, ids=name_of)
 def test_an_operation_that_had_to_wait_for_rows_decides_as_if_they_had_been_there(operation: Operation[Any]) -> None:
     with_all, with_nothing = a_transaction(everything()), a_transaction()
 
@@ -108,7 +49,7 @@ def test_an_operation_that_had_to_wait_for_rows_decides_as_if_they_had_been_ther
     assert in_order(with_nothing.changes()) == in_order(with_all.changes())
 
 
-@given(picks=st.lists(st.tuples(st.sampled_from(OPERATIONS), st.booleans()), max_size=25), depth=st.integers(2, 50))
+@given(picks=st.lists(st.tuples(st.sampled_from(EXAMPLES), st.booleans()), max_size=25), depth=st.integers(2, 50))
 def test_whatever_is_taken_back_what_was_kept_comes_out_the_same(
     picks: list[tuple[Operation[Any], bool]], depth: int
 ) -> None:
@@ -153,7 +94,7 @@ def outcome_of(tx: Transaction, operation: Operation[Any], *, depth: int) -> Any
         (lambda tx: tx.line_at(CURRENT), Wants(lines={CURRENT})),
         (lambda tx: tx.first_waiting(LAB), Wants(current_lines={LAB})),
         (lambda tx: tx.ended_before(CURRENT), Wants(ended={CURRENT})),
-        (lambda tx: tx.answer(a_claim().key), Wants(answers={a_claim().key})),
+        (lambda tx: tx.answer(a_claim().key), Wants(rows={ANSWERS: {a_claim().key}})),
     ],
 )
 def test_a_row_that_is_not_here_is_asked_for(ask: Callable[[Transaction], object], wants: Wants) -> None:
@@ -184,7 +125,9 @@ def test_how_many_were_ahead_of_a_stored_ticket_is_asked_for() -> None:
 
 
 def test_who_was_asked_for_and_not_found_does_not_exist() -> None:
-    missing = Wants(tickets={of(99)}, open_keys={"lab:nobody"}, answers={a_claim().key}, lines={LineKey(LAB, TODAY, 9)})
+    missing = Wants(
+        tickets={of(99)}, open_keys={"lab:nobody"}, rows={ANSWERS: {a_claim().key}}, lines={LineKey(LAB, TODAY, 9)}
+    )
     tx = a_transaction(missing)
 
     with pytest.raises(UnknownTicket):
@@ -209,7 +152,7 @@ def test_an_answer_that_has_expired_was_never_given() -> None:
     answer = msgspec.structs.replace(Reply(200, b"old").kept(a_claim(), NOW), expires_at=NOW)
     tx = a_transaction()
 
-    tx.absorb(Wants(answers={key}), Rows(answers=[answer]), depth=3)
+    tx.absorb(Wants(rows={ANSWERS: {key}}), Rows(rows={ANSWERS: [answer]}), depth=3)
 
     assert tx.answer(key) is None
 
@@ -227,10 +170,10 @@ def test_rows_that_arrive_late_do_not_undo_what_was_changed_meanwhile() -> None:
     for operation in (Leave(of(5)), issue("lab", "new"), CallNext(queue="lab"), Rejoin(of(3), "first")):
         decided(tx, operation)
     tx.begin(NOBODY)
-    tx.keep_answer(Reply(201, b"new").kept(a_claim(), NOW))
+    tx.put(ANSWERS, Reply(201, b"new").kept(a_claim(), NOW))
     before = state_of(tx)
     late = found(everything(), depth=50)
-    late.answers = [Reply(200, b"old").kept(a_claim(), NOW - 1)]
+    late.rows[ANSWERS] = [Reply(200, b"old").kept(a_claim(), NOW - 1)]
 
     tx.absorb(everything(), late, depth=50)
 
@@ -274,7 +217,7 @@ def test_changes_tell_new_tickets_from_changed_ones() -> None:
     changes = tx.changes()
     assert [(ticket.ticket_id, ticket.state) for ticket in changes.new_tickets] == [(newcomer.ticket_id, "held")]
     assert [(ticket.ticket_id, ticket.state) for ticket in changes.changed_tickets] == [(of(5), "left")]
-    assert [visit.visit_id for visit in changes.visits] == [newcomer.visit_id]
+    assert [visit.visit_id for visit in changes.of(VISITS)] == [newcomer.visit_id]
     assert [line.key for line in changes.lines] == [CURRENT]
     assert [event.kind for event in changes.events] == ["ticket.issued", "ticket.held", "ticket.left"]
     assert [event.version for event in changes.events] == [101, 102, 103]
@@ -302,7 +245,7 @@ def test_a_transaction_that_only_looked_has_nothing_to_save() -> None:
     tx.ahead_of(tx.ticket(of(6)))
 
     changes = tx.changes()
-    assert not tx.changed
+    assert tx.changes().is_empty
     assert changes.head == HEAD
     assert (changes.new_tickets, changes.changed_tickets, changes.lines, changes.events) == ([], [], [], [])
 
@@ -344,10 +287,10 @@ def test_a_kept_answer_is_given_again_in_the_same_batch() -> None:
     tx = a_transaction(everything())
     answer: Answer = Reply(200, b"first").kept(a_claim(), NOW)
 
-    tx.keep_answer(answer)
+    tx.put(ANSWERS, answer)
 
     assert tx.answer(AnswerKey(answer.scope, answer.principal, answer.key)) == answer
-    assert tx.changes().answers == [answer]
+    assert tx.changes().of(ANSWERS) == [answer]
 
 
 VERBS: list[Callable[[TicketId], Operation[Any]]] = [

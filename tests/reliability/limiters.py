@@ -7,6 +7,7 @@ from itertools import count
 import redis
 
 from dawr.bootstrap.system import ticks
+from dawr.reliability.lua import Script
 from dawr.reliability.rate_limit import Limiter, LocalLimiter
 from dawr.reliability.rate_limit.shared_limiter import SharedLimiter
 from dawr.reliability.rate_limit.shared_log import SharedLog, script
@@ -52,11 +53,12 @@ class DrivenClock:
 
 def driven_log(shared: Shared) -> SharedLog:
     """One that asks the test for the time, and is otherwise what it is."""
-    scripts = {name: script(name) for name in ("charge", "meet", "put_back")}
-    for name, text in scripts.items():
+    driven = {}
+    for name in ("charge", "meet", "report"):
+        text = script(name).text
         assert text.count(SERVERS_TIME) == 1
-        scripts[name] = text.replace(SERVERS_TIME, TESTS_TIME)
-    return SharedLog(shared, **scripts)
+        driven[name] = Script.of(text.replace(SERVERS_TIME, TESTS_TIME))
+    return SharedLog(shared, **driven)
 
 
 PATIENCE_SECONDS = 5.0
@@ -83,13 +85,13 @@ async def limiter_of(kind: str, clock: DrivenClock, url: str) -> AsyncIterator[L
     if kind == "away":
         async with sharing(f"redis://127.0.0.1:{free_port()}/0") as shared:
             limiter = SharedLimiter(shared, clock, lambda: 1)
-            await limiter.look()
+            await limiter.check_store()
             assert limiter.is_local
             yield limiter
             return
     async with sharing(url) as shared:
         limiter = SharedLimiter(shared, clock, lambda: 1, shared_log=driven_log(shared))
-        await limiter.look()
+        await limiter.check_store()
         assert not limiter.is_local
         if kind == "both":
             limiter._state = "both"

@@ -315,29 +315,29 @@ async def test_an_answer_that_comes_too_late_is_not_taken_for_another(
         assert [await cache.get(f"{n}", Truth(-1), ttl_ms=LONG) for n in range(20)] == [b"%d" % n for n in range(20)]
 
 
-async def test_what_is_owed_is_bounded_and_then_everything_is_invalidated(
+async def test_what_is_still_to_delete_is_bounded_and_then_everything_is_invalidated(
     cache: Cache, valkey: ValkeyServer, shared: Shared
 ) -> None:
     await cache.get("a", Truth(1), tags=["another"], ttl_ms=LONG)
     os.kill(valkey.pid, signal.SIGSTOP)
     try:
         assert not await cache.invalidate(*(f"{number}" for number in range(10_001)))
-        owed = len(cache._entries._pipeline._owed)  # type: ignore[attr-defined]
+        to_delete = len(cache._entries._pipeline._to_delete)  # type: ignore[attr-defined]
     finally:
         os.kill(valkey.pid, signal.SIGCONT)
 
-    assert owed == 1
+    assert to_delete == 1
     async with asyncio.timeout(10):
         while await cache.get("a", Truth(2), tags=["another"], ttl_ms=LONG) == b"1":  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 
 
 @pytest.mark.parametrize("asks_again", [True, False])
-async def test_what_is_owed_to_a_server_that_kept_its_entries_over_a_crash_is_paid(
+async def test_what_is_still_to_delete_on_a_server_that_kept_its_entries_over_a_crash_is_deleted(
     counted: Counted,
     asks_again: bool,  # noqa: FBT001
 ) -> None:
-    """Also when nobody asks any more in the process that owes it: the others are to know."""
+    """Also when nobody asks any more in the process that invalidated it: the others are to know."""
     with server_directory() as directory, ValkeyServer(directory, appendonly=True) as valkey:
         shared = Shared.open(valkey.url, system.ticks, patience_seconds=0.2)
         cache, truth = Cache(SharedEntries(shared, system.correlation_id), count=counted), Truth(1)

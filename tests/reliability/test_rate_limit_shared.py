@@ -96,8 +96,8 @@ async def test_the_whole_quota_is_shown_where_it_is_shared_and_the_share_where_i
 async def test_nothing_is_kept_without_an_end_and_no_key_can_be_read(valkey_server: ValkeyServer) -> None:
     async with sharing(valkey_server.url, "ends:") as shared:
         limiter = SharedLimiter(shared, ticks, lambda: 1)
-        await limiter.charge(Policy("owed", 5, 60), "198.51.100.7")
-        await limiter.look()
+        await limiter.charge(Policy("unreported", 5, 60), "198.51.100.7")
+        await limiter.check_store()
         await limiter.charge(Policy("looks", 5, 60), "198.51.100.7")
         await limiter.charge(Policy("tries", 5, 900), "account amna")
 
@@ -118,7 +118,7 @@ async def test_another_application_on_the_same_store_is_counted_apart(valkey_ser
     async with sharing(valkey_server.url, "one:") as one, sharing(valkey_server.url, "other:") as other:
         limiters = [SharedLimiter(shared, ticks, lambda: 1) for shared in (one, other)]
         for limiter in limiters:
-            await limiter.look()
+            await limiter.check_store()
 
         assert [await let_in(limiter) for limiter in limiters] == [12, 12]
 
@@ -130,7 +130,7 @@ async def test_a_store_whose_clock_is_set_back_neither_opens_nor_shuts_for_longe
     clock.ms = 10_000_000
     async with sharing(valkey_server.url) as shared:
         limiter = SharedLimiter(shared, clock, lambda: 1, shared_log=driven_log(shared))
-        await limiter.look()
+        await limiter.check_store()
         policy = Policy("joins", 3, 60)
         for _ in range(3):
             await limiter.charge(policy, "a")
@@ -276,18 +276,18 @@ async def test_what_could_not_be_put_back_is_put_back_later_but_for_what_was_giv
     """In one life of the store: it is full, is found all the same, and takes nothing."""
     async with sharing(valkey.url) as shared:
         limiter = SharedLimiter(shared, ticks, lambda: 1)
-        await limiter.look()
+        await limiter.check_store()
         await let_in(limiter, asked=5)
         await shared.ask(lambda client: client.config_set("maxmemory", "1"))
         alone = [await limiter.charge(TWELVE, "a") for _ in range(4)]
         await limiter.give_back(alone[0])
 
         shared._next_try = 0
-        await limiter.look()
+        await limiter.check_store()
         still_local = limiter.is_local
         shared._next_try = 0
         await shared.ask(lambda client: client.config_set("maxmemory", "0"))
-        await limiter.look()
+        await limiter.check_store()
 
         assert all(verdict.allowed for verdict in alone)
         assert still_local
@@ -367,7 +367,7 @@ async def test_a_fault_of_ours_reaches_who_asked_and_the_next_are_served(
 ) -> None:
     async with sharing(valkey_server.url) as shared:
         limiter = SharedLimiter(shared, ticks, lambda: 1)
-        await limiter.look()
+        await limiter.check_store()
         with monkeypatch.context() as broken:
             broken.setattr(Shared, "ask", _fault)
             with pytest.raises(ZeroDivisionError):
@@ -384,4 +384,4 @@ def test_the_scripts_are_the_ones_that_are_installed() -> None:
     """They lie beside the code, and are read when a log is made."""
     folder = Path(__file__).parents[2] / "src" / "dawr" / "reliability" / "rate_limit"
 
-    assert sorted(file.stem for file in folder.glob("*.lua")) == ["charge", "meet", "put_back"]
+    assert sorted(file.stem for file in folder.glob("*.lua")) == ["charge", "meet", "report"]

@@ -9,8 +9,8 @@ import asyncpg
 import pytest
 
 from dawr.reliability.postgres_records import PostgresRecords
-from dawr.reliability.records import Records, kit_migrations
-from dawr.reliability.sqlite_records import SqliteRecords, _Change
+from dawr.reliability.records import Records, kit_journal
+from dawr.reliability.sqlite_records import SqliteRecords
 from tests.reliability.backends import Backend
 
 ALONE = ("sqlite", "sqlite3", "postgres")
@@ -93,7 +93,10 @@ async def test_a_change_is_written_before_it_is_answered_however_many_who_are_go
     monkeypatch.setattr("dawr.reliability.sqlite_records.MOST_AT_ONCE", 2)
     records = SqliteRecords(tmp_path / "kit.db")
     await records.create_tables()
-    records._waiting.extend(_Change("SELECT 1", ()) for _ in range(20))  # of those who leave in this moment
+    leaving = [asyncio.create_task(claim(records, f"gone {number}")) for number in range(20)]
+    await asyncio.sleep(0)
+    for task in leaving:
+        task.cancel()
 
     assert await claim(records, "patient") == 1
 
@@ -105,7 +108,7 @@ async def test_what_was_refused_because_the_file_cannot_be_opened_is_not_written
     records = SqliteRecords(tmp_path / "not yet" / "kit.db")
     with pytest.raises(apsw.CantOpenError):
         await claim(records, "refused")
-    assert not records._waiting
+    assert not records._drain.waiting
     (tmp_path / "not yet").mkdir()
     await records.create_tables()
 
@@ -117,7 +120,7 @@ async def test_what_was_refused_because_the_file_cannot_be_opened_is_not_written
 
 async def test_tables_are_made_in_their_order_and_only_once(backend: Backend, tmp_path: Path) -> None:
     dialect = "postgres" if backend.kind == "postgres" else "sqlite"
-    expected = [migration.name for migration in kit_migrations(dialect)]
+    expected = [migration.name for migration in kit_journal(dialect).pending([])]
     if backend.kind == "postgres":
         async with asyncpg.create_pool(backend.address, min_size=0, max_size=2, ssl=False) as pool:
             records = PostgresRecords(pool)

@@ -10,7 +10,7 @@ from dawr.domain.ticket import LineKey, Ticket, TicketId
 from dawr.domain.venue import Head, Venue, VenueId
 from dawr.engine.engine import Engine
 from dawr.operations.operation import Operation
-from dawr.operations.ticket import Place
+from dawr.operations.ticket import Joined
 from dawr.ports import Rows, Session, Store, Wants
 from dawr.reliability.idempotency import Reply
 from tests.builders import MONDAY_AT_TEN, a_head, issue
@@ -73,15 +73,15 @@ async def kinds_of(engine: Engine, venue: Venue) -> list[str]:
     return [event.kind for event in await events_of(engine, venue)]
 
 
-def rendered(result: Place | Ticket | Any) -> Reply:  # noqa: ANN401 - an parts renders whatever its operation gives
+def rendered(result: Joined | Ticket | Any) -> Reply:  # noqa: ANN401 - an parts renders whatever its operation gives
     """As an parts would: a body that names the ticket and the number."""
-    ticket = result.ticket if isinstance(result, Place) else result
+    ticket = result.ticket if isinstance(result, Joined) else result
     return Reply(201, f"{ticket.ticket_id} has number {ticket.number}".encode())
 
 
 def numbers(outcomes: list[Any]) -> list[int | str]:
     """The number each was given, or the name of what it got instead."""
-    return [outcome.ticket.number if isinstance(outcome, Place) else type(outcome).__name__ for outcome in outcomes]
+    return [outcome.ticket.number if isinstance(outcome, Joined) else type(outcome).__name__ for outcome in outcomes]
 
 
 def elsewhere(venue: Venue) -> VenueId:

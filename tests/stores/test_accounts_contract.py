@@ -113,21 +113,23 @@ async def test_a_session_says_whose_it_is_and_where_they_work_now(
 
     assert signed_in is not None
     assert (signed_in.session, signed_in.account) == (session, amna)
-    assert [place.venue_id for place in signed_in.places] == sorted([venue.id, third.id])
-    assert {place.username for place in signed_in.places} == {"amna"}
-    assert [place.venue_id for place in await accounts.places(amna.account_id)] == sorted(
+    assert [member.venue_id for member in signed_in.memberships] == sorted([venue.id, third.id])
+    assert {member.username for member in signed_in.memberships} == {"amna"}
+    assert [member.venue_id for member in await accounts.memberships(amna.account_id)] == sorted(
         [venue.id, second.id, third.id]
     )
 
 
-async def test_somebody_who_works_nowhere_is_signed_in_without_a_place(accounts: AccountStore, amna: Account) -> None:
+async def test_somebody_who_works_nowhere_is_signed_in_without_a_membership(
+    accounts: AccountStore, amna: Account
+) -> None:
     session = await sign_in(accounts, amna)
 
     signed_in = await accounts.signed_in(session.session_hash, NOW + 1, idle_ms=HOUR)
 
     assert signed_in is not None
-    assert signed_in.places == ()
-    assert await accounts.places(amna.account_id) == []
+    assert signed_in.memberships == ()
+    assert await accounts.memberships(amna.account_id) == []
 
 
 async def test_a_session_ends_with_its_time_and_when_it_is_idle_for_too_long(
@@ -261,13 +263,13 @@ async def test_without_an_owners_code_none_is_taken(accounts: AccountStore) -> N
     assert not await accounts.take_owner_code("", made_after=0)
 
 
-async def test_a_place_of_another_account_is_not_shown(
+async def test_a_membership_of_another_account_is_not_shown(
     engine: Engine, venue: Venue, accounts: AccountStore, amna: Account
 ) -> None:
     await engine.do(venue.id, AddStaff(amna.account_id, "amna", "staff", None))
 
-    (place,) = await accounts.places(amna.account_id)
+    (member,) = await accounts.memberships(amna.account_id)
 
-    assert isinstance(place, StaffMember)
-    assert place.venue_id == VenueId(venue.id)
-    assert await accounts.places(AccountId("another")) == []
+    assert isinstance(member, StaffMember)
+    assert member.venue_id == VenueId(venue.id)
+    assert await accounts.memberships(AccountId("another")) == []

@@ -14,7 +14,7 @@ from dawr.operations.admin import ChangeQueue, Reset
 from dawr.operations.clockwork import ExpireEnded
 from dawr.operations.operation import Operation
 from dawr.operations.staff import Call, Called, CallNext, Finish, Hold, Miss, Recall, Resume, Start
-from dawr.operations.ticket import Place
+from dawr.operations.ticket import Joined
 from dawr.operations.transaction import Transaction
 from dawr.operations.visitor import Issue, Leave
 from dawr.ports import Store
@@ -29,7 +29,7 @@ class Unannounced(Operation[R], frozen=True):
 
     inner: Operation[R]
 
-    def decide(self, tx: Transaction, now: int) -> R:
+    def decide(self, tx: Transaction, now: int) -> R | Refused:
         return self.inner.decide(tx, now)
 
 
@@ -151,8 +151,8 @@ async def test_a_reset_divides_its_batch(engine: Engine, venue: Venue) -> None:
         engine.do(venue.id, call_next()),
     )
 
-    assert isinstance(before, Place)
-    assert isinstance(after, Place)
+    assert isinstance(before, Joined)
+    assert isinstance(after, Joined)
     assert isinstance(called, Called)
     assert called.ticket is not None
     assert (before.ticket.round, after.ticket.round) == (1, 2)

@@ -11,12 +11,12 @@ import pytest
 from dawr.domain.errors import Refused
 from dawr.domain.ticket import Ticket, TicketId
 from dawr.domain.venue import Desk, Venue
-from dawr.engine.engine import Busy, Engine, Stopping
+from dawr.engine.engine import Engine
 from dawr.operations.admin import ChangeQueue
 from dawr.operations.operation import Operation
 from dawr.operations.staff import Call, CallNext, Finish, Hold, Miss, Recall, Resume, Start
 from dawr.operations.visitor import Leave
-from dawr.ports import Store, Wants
+from dawr.ports import Busy, Stopping, Store, Wants
 from dawr.reliability.idempotency import Reply
 from tests.builders import DrivenClock, a_claim, a_desk, a_queue, a_venue, call_next, issue, rejoin
 from tests.stores.databases import Database

@@ -17,6 +17,7 @@ from dawr.domain.staff import StaffMember
 from dawr.domain.venue import Head, Venue
 from dawr.engine.engine import Engine
 from dawr.operations.people import LookAtStaff
+from dawr.operations.rows import ANSWERS, STAFF
 from dawr.ports import Changes, Store, Unstorable, Wants
 from dawr.reliability.idempotency import Answer, Reply
 from tests.builders import MONDAY_AT_TEN, DrivenClock, a_claim, a_head, a_venue, day_of, issue
@@ -83,8 +84,8 @@ def with_an_event_twice(first: Changes) -> Changes:
 
 
 def with_no_role_that_there_is(first: Changes) -> Changes:
-    (owner,) = first.staff
-    return msgspec.structs.replace(first, staff=[msgspec.structs.replace(owner, role="emperor")])
+    (owner,) = first.of(STAFF)
+    return msgspec.structs.replace(first, rows={STAFF: [msgspec.structs.replace(owner, role="emperor")]})
 
 
 def with_a_number_that_no_database_takes(first: Changes) -> Changes:
@@ -131,7 +132,7 @@ async def test_the_answer_for_a_retry_is_stored_with_the_venue(store: Store, clo
 
     made = await create_owned_venue(store, clock, SystemIds(), a_venue(), owner=AMNA, origin=BY_AMNA, kept=kept)
 
-    (answer,) = (await load(store, made, Wants(answers={claim.key}))).answers
+    (answer,) = (await load(store, made, Wants(rows={ANSWERS: {claim.key}}))).of(ANSWERS)
     assert answer.replay(claim, answer.expires_at - 1) == Reply(201, made.id.encode(), replayed=True)
 
 
@@ -144,7 +145,7 @@ def as_made_by_amna(venue: Venue) -> Changes:
     owner = StaffMember(venue.id, AMNA.account_id, "amna", "owner", MONDAY_AT_TEN)
     event = Event(venue.id, 1, "staff.added", MONDAY_AT_TEN, None, None, None, None, None, "{}")
     head = Head(venue.id, 1, day_of(venue, MONDAY_AT_TEN), 1, 0)
-    return Changes(head, None, [], [], [], [], [event], [], [owner])
+    return Changes(head, None, [], [], [], [event], {STAFF: [owner]})
 
 
 async def rows_in_all(database: Database) -> dict[str, int]:

@@ -13,7 +13,7 @@ from dawr.engine.engine import Engine
 from dawr.operations.admin import ChangeQueue, Reset
 from dawr.operations.operation import Operation
 from dawr.operations.staff import Call, Called, CallNext, Hold
-from dawr.operations.ticket import Place, change
+from dawr.operations.ticket import Joined, change
 from dawr.operations.transaction import Transaction
 from dawr.operations.visitor import Leave
 from dawr.ports import Store, Unstorable, Wants
@@ -78,7 +78,7 @@ async def test_a_command_refused_half_way_leaves_nothing(
     )
 
     assert isinstance(refused, InvalidValue)
-    assert isinstance(after, Place)
+    assert isinstance(after, Joined)
     assert isinstance(called, Called)
     assert (after.ticket.number, after.ahead, called.waiting) == (1, 0, 0)
     assert await database.rows("SELECT count(*) FROM visits") == [(2,)]
@@ -121,9 +121,9 @@ async def test_what_a_failed_command_did_is_unseen_by_its_batch_mates(
     )
 
     assert isinstance(failed, ZeroDivisionError)
-    assert isinstance(again, Place)
+    assert isinstance(again, Joined)
     assert isinstance(called, Called)
-    assert isinstance(newcomer, Place)
+    assert isinstance(newcomer, Joined)
     assert called.ticket is not None
     assert (again.ticket, called.ticket.ticket_id) == (first, first.ticket_id)
     assert (newcomer.ticket.number, newcomer.ticket.round, newcomer.ahead) == (2, 1, 0)
@@ -139,7 +139,7 @@ async def test_a_command_with_a_bug_fails_alone(
         engine.do(venue.id, issue()),
     )
 
-    assert not isinstance(failed, Place)
+    assert not isinstance(failed, Joined)
     assert numbers([first, last]) == [1, 2]
     assert await database.rows("SELECT count(*) FROM tickets") == [(2,)]
 

@@ -308,7 +308,7 @@ async def test_a_line_sums_how_long_people_waited_and_were_served(
 async def test_a_queue_that_nobody_asked_for_yet_is_empty(engine: Engine, database: Database, venue: Venue) -> None:
     snapshot = await engine.read(venue.id, LookAtQueue("lab"))
 
-    assert (snapshot.next, snapshot.line.people, snapshot.mean_wait_minutes) == (None, 0, 0.0)
+    assert (snapshot.next, snapshot.line.people, snapshot.line.mean_wait_minutes) == (None, 0, 0.0)
     assert await database.rows("SELECT count(*) FROM lines") == [(0,)]
 
 

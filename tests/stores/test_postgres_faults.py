@@ -13,6 +13,7 @@ import pytest
 from dawr.domain.account import Account, AccountId
 from dawr.domain.venue import Venue, VenueId
 from dawr.engine.engine import Engine
+from dawr.operations.rows import ANSWERS
 from dawr.operations.snapshots import LookAtQueue
 from dawr.ports import OutcomeUnknown, Session, StoreAway, Unstorable, Wants
 from dawr.reliability.idempotency import AnswerKey
@@ -225,7 +226,7 @@ async def test_whoever_is_told_to_stop_during_a_commit_stops(
 async def test_a_commit_that_is_answered_by_a_rollback_is_no_success(store: PostgresStore, venue: Venue) -> None:
     async def work(session: Session) -> str:
         with contextlib.suppress(asyncpg.DataError):
-            await session.load({venue.id: Wants(answers={AnswerKey("s", "p", "\0")})}, depth=1)
+            await session.load({venue.id: Wants(rows={ANSWERS: {AnswerKey("s", "p", "\0")}})}, depth=1)
         return "done"
 
     with pytest.raises(StoreAway, match="ROLLBACK"):

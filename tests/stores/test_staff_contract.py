@@ -11,6 +11,7 @@ from dawr.domain.staff import Role, StaffMember
 from dawr.domain.venue import Venue
 from dawr.engine.engine import Engine
 from dawr.operations.people import AddStaff, ChangeRole, DisableStaff, EnableStaff, LookAtStaff
+from dawr.operations.rows import STAFF
 from dawr.ports import Store, Wants
 from tests.builders import DrivenClock, a_venue
 from tests.stores.databases import Database
@@ -89,10 +90,10 @@ async def test_at_a_venue_that_there_is_not_nobody_works(engine: Engine, venue: 
 async def test_staff_are_loaded_only_when_they_are_wanted(engine: Engine, store: Store, venue: Venue) -> None:
     await engine.do(venue.id, add("amna"))
 
-    without, with_staff = await load(store, venue, Wants()), await load(store, venue, Wants(staff=True))
+    without, with_staff = await load(store, venue, Wants()), await load(store, venue, Wants(rows={STAFF: set()}))
 
-    assert without.staff == []
-    assert [member.username for member in with_staff.staff] == ["amna"]
+    assert without.of(STAFF) == []
+    assert [member.username for member in with_staff.of(STAFF)] == ["amna"]
 
 
 async def test_of_many_who_add_somebody_at_once_one_does(engine: Engine, venue: Venue) -> None:

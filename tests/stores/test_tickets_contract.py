@@ -257,10 +257,8 @@ async def store_tickets(store: Store, venue: Venue, *tickets: Ticket) -> None:
                     venue=None,
                     new_tickets=list(tickets),
                     changed_tickets=[],
-                    visits=[],
                     lines=[],
                     events=[],
-                    answers=[],
                 )
             ]
         )

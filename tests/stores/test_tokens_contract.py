@@ -4,6 +4,7 @@ from dawr.domain.staff import Role
 from dawr.domain.token import Token, TokenId, TokenKind
 from dawr.domain.venue import Venue
 from dawr.engine.engine import Engine
+from dawr.operations.rows import TOKENS
 from dawr.operations.tokens import LookAtTokens, MakeToken, RevokeToken
 from dawr.ports import Store, Wants
 from tests.builders import DrivenClock, a_new, a_venue
@@ -69,5 +70,5 @@ async def test_many_tokens_made_at_once_are_all_there(engine: Engine, venue: Ven
 async def test_tokens_are_loaded_only_when_they_are_wanted(engine: Engine, store: Store, venue: Venue) -> None:
     made = await engine.do(venue.id, make())
 
-    assert (await load(store, venue, Wants())).tokens == []
-    assert (await load(store, venue, Wants(tokens=True))).tokens == [made]
+    assert (await load(store, venue, Wants())).of(TOKENS) == []
+    assert (await load(store, venue, Wants(rows={TOKENS: set()}))).of(TOKENS) == [made]

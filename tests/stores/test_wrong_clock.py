@@ -9,10 +9,10 @@ from dawr.bootstrap.system import now
 from dawr.domain.errors import JoinedTooOften
 from dawr.domain.ticket import TicketId, VisitId
 from dawr.domain.venue import Unnamed, Venue
-from dawr.engine.clockwork import Sweeper
+from dawr.engine.clockwork import purge
 from dawr.engine.engine import Engine
 from dawr.operations.operation import Operation
-from dawr.operations.ticket import Place
+from dawr.operations.ticket import Joined
 from dawr.operations.visitor import Cancel, Join
 from dawr.reliability.idempotency import AnswerKey, Claim, Reply
 from dawr.stores.postgres import PostgresStore
@@ -82,14 +82,14 @@ async def test_a_clockwork_with_a_wrong_clock_deletes_no_answer_that_is_still_ke
     claim = Claim(AnswerKey("joins", "anonymous", "a"), "the same", 24 * HOUR_MS)
     first = await answered(at_right, RESTAURANT, join("+97433000003"), claim)
 
-    await Sweeper(at_wrong, wrong, lambda: now() + error_ms).look_around()
+    await purge(wrong, lambda: now() + error_ms)
 
     assert (await answered(at_right, RESTAURANT, join("+97433000003"), claim)).body == first.body
     assert await right.purge_answers(now() + 25 * HOUR_MS, most=10) == 1
     await closed(at_right, at_wrong, right, wrong)
 
 
-async def answered(engine: Engine, venue: Venue, joining: Operation[Place], claim: Claim) -> Reply:
+async def answered(engine: Engine, venue: Venue, joining: Operation[Joined], claim: Claim) -> Reply:
     return await engine.answer(
         venue.id, joining, lambda place: Reply(201, place.ticket.ticket_id.encode()), claim=claim
     )

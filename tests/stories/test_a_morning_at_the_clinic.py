@@ -16,7 +16,7 @@ from dawr.operations.admin import ChangeQueue
 from dawr.operations.operation import Operation
 from dawr.operations.snapshots import LookAtQueue
 from dawr.operations.staff import CallNext, Finish, Hold, Miss, Recall, Resume, Start
-from dawr.operations.ticket import Place
+from dawr.operations.ticket import Joined
 from dawr.operations.visitor import Leave
 from dawr.ports import Store
 from tests.builders import DrivenClock, a_desk, a_queue, a_venue, issue, rejoin
@@ -88,9 +88,9 @@ class Morning:
             elif ticket.state == "held" and chance < 0.2 and self.is_current(ticket):
                 await self.do(Resume(ticket.ticket_id))
 
-    async def do(self, operation: Operation[Ticket] | Operation[Place]) -> None:
-        result: Ticket | Place = await self.engine.do(self.venue.id, cast("Operation[Ticket | Place]", operation))
-        ticket = result.ticket if isinstance(result, Place) else result
+    async def do(self, operation: Operation[Ticket] | Operation[Joined]) -> None:
+        result: Ticket | Joined = await self.engine.do(self.venue.id, cast("Operation[Ticket | Joined]", operation))
+        ticket = result.ticket if isinstance(result, Joined) else result
         self.tickets[ticket.ticket_id] = ticket
 
     async def start_over(self, queue: str) -> None:
@@ -145,7 +145,7 @@ async def test_a_morning_ends_with_everybody_accounted_for(morning: Morning) -> 
     await morning.arrive("somebody who comes too late")
 
     morning.clock.advance(days=1)
-    await Sweeper(morning.engine, morning.store, morning.clock).look_around()
+    await Sweeper(morning.engine, morning.store).sweep_all()
     await morning.look_again()
 
     ended = Counter[str](ticket.state for ticket in morning.tickets.values())

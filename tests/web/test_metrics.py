@@ -76,7 +76,7 @@ def test_whatever_a_label_is_it_is_told_as_it_is(venue: str, queue: str) -> None
     assert value(parsed(metrics.text("1")), "dawr_joins_total", venue=venue, queue=queue) == 1
 
 
-def test_the_numbers_of_all_places_are_added_and_one_never_goes_down_when_its_worker_dies() -> None:
+def test_the_numbers_of_all_slots_are_added_and_one_never_goes_down_when_its_worker_dies() -> None:
     regions = [Region(), Region()]
     first, second = Metrics(regions, 0), Metrics(regions, 1)
     first.limit_hit("join")
@@ -164,7 +164,7 @@ def test_all_series_that_there_may_be_have_room() -> None:
         metrics = Metrics([region])
         for number in range(MOST_SERIES + 1 if family.labels else 1):
             labels = [f"{number} {longest}" for _ in family.labels]
-            assert metrics._slot(family, *labels) != NOWHERE, family.name
+            assert metrics._offset(family, *labels) != NOWHERE, family.name
 
     assert region.words[0] * 8 <= SIZE
 

@@ -14,8 +14,7 @@ from dawr.bootstrap.system import SystemIds
 from dawr.domain import errors
 from dawr.domain.errors import Refused
 from dawr.domain.venue import VenueId
-from dawr.engine.engine import Busy, Stopping
-from dawr.ports import ClockUntrusted, OutcomeUnknown, StoreAway, StoreFault, Unstorable
+from dawr.ports import Busy, ClockUntrusted, OutcomeUnknown, Stopping, StoreAway, StoreFault, Unstorable
 from dawr.reliability.idempotency import ClaimLost, InProgress, KeyReused, Reply
 from dawr.stores.sqlite import SqliteStore
 from dawr.web.api.queues import NoInput

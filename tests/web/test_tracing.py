@@ -19,16 +19,14 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from dawr import bootstrap
 from dawr.bootstrap.installation import Dawr
-from dawr.domain.events import NOBODY
 from dawr.domain.venue import Venue, VenueId
-from dawr.engine.deciding import Command
 from dawr.observe import tracing
 from dawr.observe.instruments import Instruments
 from dawr.observe.otel import OtelTracing
-from dawr.ports import StoreAway
+from dawr.ports import Batch, StoreAway
 from dawr.reliability import correlation
 from dawr.reliability.correlation import Trace
-from tests.builders import a_queue, issue
+from tests.builders import a_queue
 from tests.running import Client, DawrServer, zone_where_it_is_noon
 from tests.servers.place import free_port
 from tests.serving import quiet, served
@@ -160,14 +158,7 @@ async def test_an_error_of_ours_is_marked_as_one_and_a_refusal_is_not(tmp_path: 
 async def test_a_batch_that_failed_says_so() -> None:
     traces = traced()
 
-    async def away() -> None:
-        raise StoreAway("gone")
-
-    waiting: asyncio.Future[object] = asyncio.get_running_loop().create_future()
-    operation = issue()
-    command: Command[Any] = Command(VenueId("v"), operation, NOBODY, waiting, 0.0, trace=Trace(TRACE, PARENT, 1))
-    with pytest.raises(StoreAway):
-        await traces.instruments.around([command], away())
+    traces.instruments.ran(Batch(1, 0.01, [], [Trace(TRACE, PARENT, 1)], fault=StoreAway("gone")))
 
     (batch,) = traces.spans("batch")
     assert batch.status.status_code == StatusCode.ERROR
@@ -210,7 +201,7 @@ LOADED = """
 import sys
 {before}
 {work}
-print(*sorted(set(sys.modules) & {{"opentelemetry.exporter", "prometheus_client", "redis", "dawr.otel"}}))
+print(*sorted(set(sys.modules) & {{"opentelemetry.exporter", "prometheus_client", "redis", "dawr.observe.otel"}}))
 """
 
 
@@ -230,12 +221,16 @@ def test_the_command_line_loads_neither_traces_nor_metrics_nor_redis() -> None:
 
 
 def test_a_server_without_traces_does_not_load_their_library() -> None:
-    assert loaded("from dawr import bootstrap\nbootstrap.instruments_of(bootstrap.Settings())") == "redis"
+    assert (
+        loaded("from dawr import bootstrap\nfrom dawr.settings import Settings\nbootstrap.instruments_of(Settings())")
+        == "redis"
+    )
 
 
 def test_without_the_library_it_is_said_what_to_install() -> None:
     missing = "sys.modules['opentelemetry'] = None"
-    work = "from dawr import tracing\nassert tracing.from_environment({'OTEL_TRACES_EXPORTER': 'otlp'}, int) is None"
+    asked = "tracing.from_environment({'OTEL_TRACES_EXPORTER': 'otlp'}, int)"
+    work = f"from dawr.observe import tracing\nassert {asked} is None"
     done = subprocess.run(
         [sys.executable, "-c", f"import sys\n{missing}\n{work}"], capture_output=True, text=True, check=True
     )

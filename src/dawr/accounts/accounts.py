@@ -1,15 +1,16 @@
 """Who may: signing in and out, staff and their passwords, tokens, and the first owner.
 
 Sessions and tokens are random secrets, told once and kept as hashes. Whether a name, a
-password or a place was wrong is never told apart. What changes a venue is an operation like
+password or a membership was wrong is never told apart. What changes a venue is an operation like
 any other, with its event.
 """
 
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 
 from dawr.accounts.create_venue import Kept, create_owned_venue, nothing_kept
 from dawr.accounts.passwords import Passwords
+from dawr.accounts.remembered import Remembered
 from dawr.domain.account import USERNAME, Account, AccountId, Session, SignedIn, checked_password, checked_username
 from dawr.domain.errors import InvalidValue, OwnerCodeInvalid, UnknownStaff, UsernameTaken
 from dawr.domain.events import Origin
@@ -49,6 +50,7 @@ class Accounts:
         clock: Clock,
         ids: Ids,
         *,
+        remembered: Remembered,
         idle_ms: int,
         session_ms: int,
     ) -> None:
@@ -58,6 +60,7 @@ class Accounts:
         self._passwords = passwords
         self._clock = clock
         self._ids = ids
+        self._remembered = remembered
         self._idle_ms = idle_ms
         self._session_ms = session_ms
 
@@ -69,25 +72,33 @@ class Accounts:
         right = await self._passwords.verify(password, None if account is None else account.password_hash)
         if account is None or not right or account.disabled_at is not None:
             return None
-        places = tuple(place for place in await self._store.places(account.account_id) if place.is_active)
-        if not places:
+        memberships = tuple(m for m in await self._store.memberships(account.account_id) if m.is_active)
+        if not memberships:
             return None
         secret, now = SESSION + self._ids.token(), self._clock()
         session = Session(hash_of(secret), account.account_id, now, now, now + self._session_ms)
         if not await self._store.add_session(session, password_hash=account.password_hash):
             return None
-        return secret, SignedIn(session, account, places)
+        return secret, SignedIn(session, account, memberships)
 
     async def sign_out(self, session: str) -> None:
-        await self._store.end_session(hash_of(session))
+        with self._dropping():
+            await self._store.end_session(hash_of(session))
 
     async def who(self, session: str) -> SignedIn | None:
-        """Whose session this is, if it is good and they work anywhere."""
+        """Whose session this is, if it is good and they work anywhere: as it was a second ago at most."""
+        kept = self._remembered.get(key := hash_of(session))
+        if isinstance(kept, SignedIn) and kept.session.is_good(self._clock(), idle_ms=self._idle_ms):
+            return kept
+        return await self._remembered.keep(key, self.who_now(session))
+
+    async def who_now(self, session: str) -> SignedIn | None:
+        """The same, asked of the store."""
         if not _could_be(session, SESSION):
             return None
         now = self._clock()
         signed_in = await self._store.signed_in(hash_of(session), now, idle_ms=self._idle_ms)
-        if signed_in is None or not signed_in.places:
+        if signed_in is None or not signed_in.memberships:
             return None
         if now - signed_in.session.seen_at >= SEEN_EVERY_MS:
             with suppress(StoreFault):  # a disk that is full keeps nobody from looking
@@ -97,7 +108,12 @@ class Accounts:
     # Tokens
 
     async def token(self, bearer: str) -> Token | None:
-        """The token behind `dwt_{token_id}.{secret}`, if it is good."""
+        """The token behind `dwt_{token_id}.{secret}`, if it is good: as it was a second ago at most."""
+        kept = self._remembered.get(key := hash_of(bearer))
+        return kept if isinstance(kept, Token) else await self._remembered.keep(key, self.token_now(bearer))
+
+    async def token_now(self, bearer: str) -> Token | None:
+        """The same, asked of the store."""
         token_id, _, secret = bearer.removeprefix(TOKEN).partition(".")
         if not _could_be(bearer, TOKEN) or not secret:
             return None
@@ -156,27 +172,28 @@ class Accounts:
 
     async def sign_out_everywhere(self, username: str) -> None:
         """What follows when somebody was disabled at a venue."""
-        with suppress(StoreFault):  # who is disabled may nothing there any more, signed in or not
+        with suppress(StoreFault), self._dropping():  # who is disabled may nothing there any more, signed in or not
             await self._store.end_sessions((await self._called(username)).account_id)
 
     async def disable(self, username: str, *, origin: Origin) -> None:
         """The whole account: at every venue, and signed out. A venue's last owner is refused before anything."""
         account = await self._called(username)
-        places = [place for place in await self._store.places(account.account_id) if place.is_active]
-        for place in places:
-            staff = await self._engine.read(place.venue_id, LookAtStaff())
-            must_leave_an_owner(staff, place)
-        for place in places:
-            await self._engine.do(place.venue_id, DisableStaff(account.username, None), origin=origin)
-        await self._store.set_disabled(account.account_id, self._clock())
-        await self._store.end_sessions(account.account_id)
+        memberships = [m for m in await self._store.memberships(account.account_id) if m.is_active]
+        for membership in memberships:
+            staff = await self._engine.read(membership.venue_id, LookAtStaff())
+            must_leave_an_owner(staff, membership)
+        for membership in memberships:
+            await self._engine.do(membership.venue_id, DisableStaff(account.username, None), origin=origin)
+        with self._dropping():
+            await self._store.set_disabled(account.account_id, self._clock())
+            await self._store.end_sessions(account.account_id)
 
     async def enable(self, username: str, *, origin: Origin) -> None:
-        """The whole account, at every venue it has a place at."""
+        """The whole account, at every venue where it is a member."""
         account = await self._called(username)
         await self._store.set_disabled(account.account_id, None)
-        for place in await self._store.places(account.account_id):
-            await self._engine.do(place.venue_id, EnableStaff(account.username, None), origin=origin)
+        for membership in await self._store.memberships(account.account_id):
+            await self._engine.do(membership.venue_id, EnableStaff(account.username, None), origin=origin)
 
     # Passwords
 
@@ -244,9 +261,10 @@ class Accounts:
         account = await self._store.get(account_id)
         if account is None:
             raise UnknownStaff("")
-        return await create_owned_venue(
-            self._all, self._clock, self._ids, venue, owner=account, origin=origin, kept=kept
-        )
+        with self._dropping():
+            return await create_owned_venue(
+                self._all, self._clock, self._ids, venue, owner=account, origin=origin, kept=kept
+            )
 
     # Inside
 
@@ -272,16 +290,25 @@ class Accounts:
         return await self._called(name), False
 
     async def _is_known(self, account: Account, roles: Mapping[VenueId, Role], password: str | None) -> bool:
-        """To somebody of these roles. An account without any place is left of a try that was cut short."""
-        places = await self._store.places(account.account_id)
-        if not places and password is not None:
+        """To somebody of these roles. An account without any membership is left of a try that was cut short."""
+        memberships = await self._store.memberships(account.account_id)
+        if not memberships and password is not None:
             return await self._passwords.verify(password, account.password_hash)
-        return any(at_least(roles.get(place.venue_id, "viewer"), MANAGES_PEOPLE) for place in places)
+        return any(at_least(roles.get(m.venue_id, "viewer"), MANAGES_PEOPLE) for m in memberships)
 
     async def _set_password(self, account: Account, new: str) -> None:
         hashed = await self._passwords.hash(checked_password(new, username=account.username))
-        await self._store.set_password(account.account_id, hashed)
-        await self._store.end_sessions(account.account_id)
+        with self._dropping():
+            await self._store.set_password(account.account_id, hashed)
+            await self._store.end_sessions(account.account_id)
+
+    @contextmanager
+    def _dropping(self) -> Iterator[None]:
+        """Around what no event tells of. A change whose outcome is unknown may have been made."""
+        try:
+            yield
+        finally:
+            self._remembered.drop()
 
 
 def _could_be(text: str, mark: str) -> bool:

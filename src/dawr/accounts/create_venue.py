@@ -13,6 +13,7 @@ from dawr.domain.day import Day
 from dawr.domain.events import Origin
 from dawr.domain.venue import Head, Venue, VenueId, checked
 from dawr.operations.people import AddStaff
+from dawr.operations.rows import ANSWERS, STAFF
 from dawr.operations.transaction import Transaction
 from dawr.ports import Clock, Ids, Rows, Store, Wants
 from dawr.reliability.idempotency import Answer
@@ -39,12 +40,12 @@ async def create_owned_venue(
     now = clock()
     new, head = _new(venue, now, ids)
     tx = Transaction(new, head, now=now)
-    tx.absorb(Wants(staff=True), Rows(), depth=1)  # nobody works there yet
+    tx.absorb(Wants(rows={STAFF: set()}), Rows(), depth=1)  # nobody works there yet
     tx.begin(origin)
     AddStaff(owner.account_id, owner.username, "owner", None).decide(tx, now)
     answer = kept(new, now)
     if answer is not None:
-        tx.keep_answer(answer)
+        tx.put(ANSWERS, answer)
     await store.add_venue(new, head, tx.changes())
     return new
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import argon2
 
-from dawr.engine.engine import Busy
+from dawr.ports import Busy
 
 T = TypeVar("T")
 
@@ -24,7 +24,7 @@ class Passwords:
     def __init__(self) -> None:
         self._hasher = argon2.PasswordHasher(time_cost=2, memory_cost=19456, parallelism=1)
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="dawr-passwords")
-        self._places = BoundedSemaphore(THREADS + MOST_WAITING)
+        self._slots = BoundedSemaphore(THREADS + MOST_WAITING)
 
     async def hash(self, password: str) -> str:
         return await self._in_thread(lambda: self._hasher.hash(_bytes_of(password)))
@@ -44,11 +44,11 @@ class Passwords:
             return False
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
-        """A caller who goes away gives its place back when its work is done or was never begun."""
-        if not self._places.acquire(blocking=False):
+        """A caller who goes away gives its slot back when its work is done or was never begun."""
+        if not self._slots.acquire(blocking=False):
             raise Busy
         future = self._pool.submit(work)
-        future.add_done_callback(lambda _: self._places.release())
+        future.add_done_callback(lambda _: self._slots.release())
         return await asyncio.wrap_future(future)
 
 

@@ -17,8 +17,7 @@ import msgspec
 
 from dawr.domain.errors import Refused
 from dawr.domain.queue import QueueVerb
-from dawr.engine.engine import Busy
-from dawr.ports import StoreFault
+from dawr.ports import Busy, StoreFault
 
 LONGEST_LINE = 1024 * 1024
 ANSWER_SECONDS = 30

@@ -1,10 +1,7 @@
 """A running installation: all its parts, and what goes on by itself."""
 
-import asyncio
-import os
 import secrets
-import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import msgspec
@@ -13,35 +10,37 @@ import structlog
 from dawr.accounts.accounts import Accounts
 from dawr.accounts.create_venue import create_venue
 from dawr.accounts.passwords import Passwords
+from dawr.accounts.remembered import Remembered
 from dawr.bootstrap.control import QueueChange
 from dawr.bootstrap.store import opened
 from dawr.bootstrap.system import SystemIds, correlation_id, now, ticks
+from dawr.bootstrap.works import works_of
 from dawr.domain.events import Origin
 from dawr.domain.venue import Venue, VenueId
-from dawr.engine.clockwork import CLOCKWORK, Sweeper, reset
+from dawr.engine.clockwork import reset
 from dawr.engine.engine import Engine
+from dawr.engine.lane import Cached, Listener
 from dawr.engine.status_cache import StatusCache
 from dawr.live.hub import Hub
 from dawr.live.relay import Relay
-from dawr.observe.instruments import Instruments
+from dawr.observe.instruments import Gauges, Instruments
+from dawr.observe.metrics import families
+from dawr.observe.metrics.families import Family
 from dawr.operations.admin import ChangeQueue, SetUp
 from dawr.ports import Store
-from dawr.reliability import correlation
 from dawr.reliability.channel import Channel
-from dawr.reliability.lease import Lease
 from dawr.reliability.process_count import ProcessCount
 from dawr.reliability.rate_limit import Limiter, LocalLimiter
 from dawr.reliability.rate_limit.shared_limiter import SharedLimiter
 from dawr.reliability.shared import Shared
+from dawr.reliability.works import Works
 from dawr.settings import Settings, SettingUnfit
 
 MS_PER_HOUR = 60 * 60 * 1000
-EMBEDDED_LEASE_MS = MS_PER_HOUR
-"""Nobody waits for it, and a renewal is a write."""
 COMMAND_LINE = Origin(actor="command line")
 
 
-class Dawr(msgspec.Struct, frozen=True):
+class Dawr(msgspec.Struct, frozen=True, kw_only=True):
     """A running installation."""
 
     settings: Settings
@@ -55,6 +54,8 @@ class Dawr(msgspec.Struct, frozen=True):
     shared: Shared | None = None
     """What all processes of this installation share in memory; the embedded profile has none."""
     relay: Relay | None = None
+    works: Works = msgspec.field(default_factory=lambda: Works(()))
+    """What goes on by itself while it serves."""
     instruments: Instruments = msgspec.field(default_factory=Instruments)
     limiter: Limiter = msgspec.field(default_factory=lambda: LocalLimiter(ticks))
 
@@ -89,19 +90,21 @@ async def running(
     async with AsyncExitStack() as stack:
         dawr = await stack.enter_async_context(at_hand(settings, instruments, identity=identity))
         if isinstance(dawr.limiter, SharedLimiter):
-            await stack.enter_async_context(dawr.limiter.running())
-        clockwork = _clockwork_of(settings, dawr.store, dawr.ids)
-        works = [clockwork.run(Sweeper(dawr.engine, dawr.store, now).run), dawr.hub.run(), dawr.instruments.run()]
-        if dawr.relay is not None:
-            works.append(dawr.relay.run(dawr.hub))
-        tasks = [asyncio.create_task(work) for work in works]
-        try:
-            yield dawr
-        finally:
-            dawr.hub.close()
-            for task in tasks:
-                task.cancel()
-            await asyncio.wait(tasks)
+            await dawr.limiter.check_store()
+        works = works_of(
+            settings=settings,
+            store=dawr.store,
+            engine=dawr.engine,
+            hub=dawr.hub,
+            relay=dawr.relay,
+            limiter=dawr.limiter,
+            instruments=dawr.instruments,
+            ids=dawr.ids,
+        )
+        dawr.instruments.watch(_gauges(dawr, works), dawr.engine.ready, dawr.engine.name_of)
+        await stack.enter_async_context(works.running())
+        stack.callback(dawr.hub.close)
+        yield msgspec.structs.replace(dawr, works=works)
 
 
 @asynccontextmanager
@@ -125,15 +128,26 @@ async def at_hand(
         hub = _hub_of(settings, store, relay, instruments)
         status_cache = StatusCache.kept(shared, ticks, correlation_id, instruments.metrics.cache_read)
         stack.push_async_callback(status_cache.close)
-        engine = _engine_of(settings, store, hub, status_cache, instruments)
+        remembered = Remembered(ticks)
+        engine = _engine_of(settings, store, caches=[remembered, status_cache], listeners=[hub, instruments])
         stack.push_async_callback(engine.stop)
-        instruments.watch(engine, hub, shared)
         passwords = Passwords()
         stack.callback(passwords.close)
-        accounts = _accounts_of(settings, store, engine, passwords, ids)
-        limiter = _limiter_of(shared, relay, instruments)
+        accounts = _accounts_of(settings, store, engine, passwords, ids, remembered=remembered)
+        limiter = _limiter_of(shared, relay)
         yield Dawr(
-            settings, store, engine, ids, passwords, accounts, hub, status_cache, shared, relay, instruments, limiter
+            settings=settings,
+            store=store,
+            engine=engine,
+            ids=ids,
+            passwords=passwords,
+            accounts=accounts,
+            hub=hub,
+            status_cache=status_cache,
+            shared=shared,
+            relay=relay,
+            instruments=instruments,
+            limiter=limiter,
         )
 
 
@@ -175,13 +189,11 @@ async def _relaying(settings: Settings, shared: Shared | None, ids: SystemIds) -
         await relay.close()
 
 
-def _limiter_of(shared: Shared | None, relay: Relay | None, instruments: Instruments) -> Limiter:
+def _limiter_of(shared: Shared | None, relay: Relay | None) -> Limiter:
     """Counted for all processes together where they share a store; by one for itself otherwise."""
     if shared is None or relay is None:
         return LocalLimiter(ticks)
-    limiter = SharedLimiter(shared, ticks, lambda: relay.processes)
-    instruments.limits_are_local = lambda: limiter.is_local
-    return limiter
+    return SharedLimiter(shared, ticks, lambda: relay.processes)
 
 
 def _hub_of(settings: Settings, store: Store, relay: Relay | None, instruments: Instruments) -> Hub:
@@ -196,36 +208,43 @@ def _hub_of(settings: Settings, store: Store, relay: Relay | None, instruments: 
     )
 
 
-def _engine_of(
-    settings: Settings, store: Store, hub: Hub, status_cache: StatusCache, instruments: Instruments
-) -> Engine:
+def _engine_of(settings: Settings, store: Store, *, caches: Sequence[Cached], listeners: Sequence[Listener]) -> Engine:
     return Engine(
         store,
         now,
         lanes=settings.lanes if settings.database_url else 1,
         batch_limit=settings.batch_limit,
         most_waiting=settings.most_waiting,
-        committed=instruments.hearing(hub.committed),
-        outdate=status_cache.outdate,
-        around=instruments.around,
-        trace_of=None if instruments.tracing is None else correlation.current_trace,
+        caches=caches,
+        listeners=listeners,
     )
 
 
-def _clockwork_of(settings: Settings, store: Store, ids: SystemIds) -> Lease:
-    """The embedded file has one server, which gets its lease back at once when it starts again."""
-    if not settings.database_url:
-        return Lease(store.leases, CLOCKWORK, holder="the embedded server", lease_ms=EMBEDDED_LEASE_MS)
-    return Lease(store.leases, CLOCKWORK, holder=f"{socket.gethostname()} {os.getpid()} {ids.token()}")
+def _gauges(dawr: Dawr, works: Works) -> Gauges:
+    """What is measured once a second."""
+    shared, limiter = dawr.shared, dawr.limiter
+    gauges: dict[Family, Callable[[], float]] = {
+        families.LANE_DEPTH: lambda: dawr.engine.depth,
+        families.WATCHERS: lambda: dawr.hub.streams,
+        families.FEEDS_STALE: lambda: dawr.hub.stale_feeds,
+        families.LIMITS_LOCAL: lambda: not isinstance(limiter, SharedLimiter) or limiter.is_local,
+        families.WORKS_FAILING: lambda: works.failing,
+    }
+    if shared is not None:
+        gauges[families.SHARED_UP] = lambda: not shared.is_away
+    return gauges
 
 
-def _accounts_of(settings: Settings, store: Store, engine: Engine, passwords: Passwords, ids: SystemIds) -> Accounts:
+def _accounts_of(
+    settings: Settings, store: Store, engine: Engine, passwords: Passwords, ids: SystemIds, *, remembered: Remembered
+) -> Accounts:
     return Accounts(
         store,
         engine,
         passwords,
         now,
         ids,
+        remembered=remembered,
         idle_ms=settings.session_idle_hours * MS_PER_HOUR,
         session_ms=settings.session_hours * MS_PER_HOUR,
     )

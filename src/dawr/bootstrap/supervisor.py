@@ -32,12 +32,12 @@ class Life(NamedTuple):
     say_ready: Callable[[], None]
     parent_gone: int
     """A file that becomes readable when the parent is no more."""
-    place: int
-    """Which of the workers this is: the one that comes after it has the same place."""
+    slot: int
+    """Which of the workers this is: the one that comes after it has the same slot."""
 
 
 class Worker:
-    """One place among the workers: the process that has it now, or the time when the next one gets it."""
+    """One slot among the workers: the process that has it now, or the time when the next one gets it."""
 
     def __init__(self) -> None:
         self.pid: int | None = None
@@ -58,7 +58,7 @@ class Worker:
 class Supervisor:
     """`work` runs in each worker; `ready` is called once, when all are; `stopping` when the first signal comes.
 
-    `ended` is told the place of a worker that ended, however it did.
+    `ended` is told the slot of a worker that ended, however it did.
     """
 
     def __init__(
@@ -116,14 +116,14 @@ class Supervisor:
         worker.started(pid, time.monotonic())
         self._selector.register(heard, selectors.EVENT_READ, lambda fd: self._hear(worker, fd))
 
-    def _become_a_worker(self, said: int, place: int) -> NoReturn:
+    def _become_a_worker(self, said: int, slot: int) -> NoReturn:
         signal.set_wakeup_fd(-1)
         for number in SIGNALS:
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         os.close(self._held)
         self._selector.close()
-        _end_with(lambda: self._work(Life(lambda: _say(said), self._lifeline, place)))
+        _end_with(lambda: self._work(Life(lambda: _say(said), self._lifeline, slot)))
 
     def _hear(self, worker: Worker, heard: int) -> None:
         """A word, or the silence after the worker's end."""

@@ -79,10 +79,10 @@ def web_server(
     )
 
 
-def instruments_of(settings: Settings, regions: Sequence[Region] | None = None, place: int = 0) -> Instruments:
-    """Of a process that serves: `place` is which of the workers it is, and `regions` where all of them count."""
+def instruments_of(settings: Settings, regions: Sequence[Region] | None = None, slot: int = 0) -> Instruments:
+    """Of a process that serves: `slot` is which of the workers it is, and `regions` where all of them count."""
     streams = {route.path for route in ROUTES if route.limit == "stream"}
-    metrics = Metrics(regions, place, untimed=streams)
+    metrics = Metrics(regions, slot, untimed=streams)
     return Instruments(logs.access_log_of_server(settings), metrics, tracing.from_environment(environment(), time_ns))
 
 

@@ -9,8 +9,7 @@ import click
 from dawr import bootstrap
 from dawr.bootstrap.control import ControlFailed
 from dawr.domain.errors import Refused
-from dawr.engine.engine import Busy
-from dawr.ports import StoreFault
+from dawr.ports import Busy, StoreFault
 from dawr.settings import Settings, SettingUnfit, from_environment
 from dawr.stores.backup import BackupFailed
 from dawr.stores.data_directory import DataDirectoryUnfit

@@ -62,7 +62,7 @@ def serve(settings: Settings, *, ready: SayReady) -> int:
         lambda life: _in_sentences(lambda: uvloop.run(_work(settings, identity, inherited, life))),
         ready=partial(ready, url, owner_code=owner_code),
         stopping=inherited.close,
-        ended=lambda place: inherited.regions[place].die(),
+        ended=lambda slot: inherited.regions[slot].die(),
     ).run()
 
 
@@ -76,7 +76,7 @@ async def _prepare(settings: Settings) -> bytes:
 
 
 async def _work(settings: Settings, identity: str, inherited: Inherited, life: Life) -> None:
-    instruments = bootstrap.instruments_of(settings, inherited.regions, life.place)
+    instruments = bootstrap.instruments_of(settings, inherited.regions, life.slot)
     async with bootstrap.running(settings, instruments, identity=identity) as dawr:
         await dawr.store.warm_up()
         system.collect_garbage_seldom()

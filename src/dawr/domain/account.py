@@ -65,17 +65,21 @@ class Session(msgspec.Struct, frozen=True):
     seen_at: int
     expires_at: int
 
+    def is_good(self, now: int, *, idle_ms: int) -> bool:
+        """Neither over nor left alone for too long."""
+        return self.expires_at > now and self.seen_at > now - idle_ms
+
 
 class SignedIn(msgspec.Struct, frozen=True):
     """Who a session belongs to, and where they work now."""
 
     session: Session
     account: Account
-    places: tuple[StaffMember, ...]
+    memberships: tuple[StaffMember, ...]
     """The active ones, by venue."""
 
     def role_at(self, venue_id: VenueId) -> Role | None:
-        return next((place.role for place in self.places if place.venue_id == venue_id), None)
+        return next((m.role for m in self.memberships if m.venue_id == venue_id), None)
 
 
 def checked_username(username: str) -> str:

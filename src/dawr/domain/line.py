@@ -15,6 +15,7 @@ from dawr.domain.ticket import PRIORITIES, LineKey, State, Ticket
 from dawr.domain.venue import VenueId
 
 ENDED_BY_A_RESET: Final[frozenset[State]] = frozenset({"waiting", "held", "missed"})
+MS_PER_MINUTE = 60_000
 COUNTED_STATES = ("called", "serving", "held", "missed", "finished")
 
 
@@ -53,6 +54,11 @@ class Line(msgspec.Struct, frozen=True):
     def people(self) -> int:
         """Everybody who waits, was called, or is being served."""
         return self.people_waiting + self.called + self.serving
+
+    @property
+    def mean_wait_minutes(self) -> float:
+        """Of those who were called."""
+        return round(self.waits_ms / self.calls / MS_PER_MINUTE, 1) if self.calls else 0.0
 
     def ahead_of_newcomer(self, priority: int) -> int:
         return sum(self.waiting[priority:])

@@ -1,4 +1,4 @@
-"""A staff member: an account's place at one venue, with a role.
+"""A staff member: an account's membership of one venue, with a role.
 
 Roles rise from viewer to owner. Nobody grants a role above their own, and nobody changes
 somebody who stands above them. A venue that has an owner keeps one.

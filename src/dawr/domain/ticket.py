@@ -34,6 +34,9 @@ Verb = Literal["issue", "call", "recall", "start", "finish", "miss", "rejoin", "
 OPEN_STATES: Final[frozenset[State]] = frozenset({"waiting", "called", "serving", "held", "missed"})
 ENDED_STATES: Final[frozenset[State]] = frozenset({"finished", "left", "expired"})
 
+STATES_IN_LINE: Final[frozenset[State]] = frozenset({"waiting", "held"})
+"""Who has a place in the line: others may be ahead of them."""
+
 PRIORITIES: Final = 4
 """0 is everybody's; a higher one is called first."""
 

@@ -1,10 +1,9 @@
 """Ends what was left open when a day or a round ended, in small steps, and drops what has expired. Safe to run twice.
 
-One process of all does it by the clock, under the lease `CLOCKWORK`. Whoever begins a new round sweeps its
-queue at once, in whichever process; what that leaves behind is found here, because the line has changed.
+One process of all does it by the clock, under a lease. Whoever begins a new round sweeps its queue at once, in
+whichever process; what that leaves behind is found here, because the line has changed.
 """
 
-import asyncio
 from collections.abc import Iterable
 
 import structlog
@@ -13,64 +12,52 @@ from dawr.domain.events import NOBODY, Origin
 from dawr.domain.queue import QueueId
 from dawr.domain.ticket import LineKey
 from dawr.domain.venue import VenueId
-from dawr.engine.engine import Busy, Engine
+from dawr.engine.engine import Engine
 from dawr.operations.admin import Reset
 from dawr.operations.clockwork import ExpireEnded
 from dawr.operations.snapshots import LookAtLines, LookAtVenue
-from dawr.ports import BULK_STEP, Clock, Store, StoreAway, StoreFault
+from dawr.ports import BULK_STEP, Busy, Clock, Store, StoreAway, StoreFault
 from dawr.reliability.lease import Fence, LeaseLost
 
 log = structlog.get_logger("dawr.sweeper")
 
-LOOKS_EVERY_SECONDS = 15.0
+EVERY_SECONDS = 15.0
 CLOCK = Origin(actor="clock")
-CLOCKWORK = "clockwork"
 
 
 class Sweeper:
-    def __init__(self, engine: Engine, store: Store, clock: Clock) -> None:
+    def __init__(self, engine: Engine, store: Store) -> None:
         self._engine = engine
         self._store = store
-        self._clock = clock
         self._swept: dict[VenueId, set[LineKey]] = {}
 
-    async def run(self, under: Fence) -> None:
-        """Look around for ever. A store that is away is looked at again later."""
-        while True:
-            try:
-                await self.look_around(under)
-            except (StoreFault, Busy) as fault:
-                log.warning("sweep.failed", reason=str(fault) or type(fault).__name__)
-            except LeaseLost:
-                raise
-            except Exception:
-                log.exception("sweep.failed")
-            await asyncio.sleep(LOOKS_EVERY_SECONDS)
+    async def sweep_all(self, under: Fence | None = None) -> None:
+        """Sweep every queue whose line has changed since it was last swept.
 
-    async def look_around(self, under: Fence | None = None) -> None:
-        """Sweep every queue whose line has changed since it was last swept; drop answers and sessions that expired.
-
-        What is wrong with one venue is logged, and keeps no other one waiting. To drop needs no fence: what has
-        expired is nobody's any more, whoever drops it.
+        What is wrong with one venue is logged, and keeps no other one waiting.
         """
         for venue_id in (await self._store.venue_ids()).values():
             try:
-                await self._look_at(venue_id, under)
+                await self._sweep(venue_id, under)
             except (StoreAway, Busy, LeaseLost):
                 raise
             except Exception:
                 log.exception("sweep.failed", venue=venue_id)
-        now = await self._store.put_right(self._clock())
-        while await self._store.purge_answers(now, most=BULK_STEP) == BULK_STEP:
-            pass
-        while await self._store.accounts.purge_sessions(now, most=BULK_STEP) == BULK_STEP:
-            pass
 
-    async def _look_at(self, venue_id: VenueId, under: Fence | None) -> None:
+    async def _sweep(self, venue_id: VenueId, under: Fence | None) -> None:
         lines = await self._engine.read(venue_id, LookAtLines())
         swept = self._swept.get(venue_id, set())
         await sweep(self._engine, venue_id, [key.queue_id for key in lines if key not in swept], under=under)
         self._swept[venue_id] = set(lines)
+
+
+async def purge(store: Store, clock: Clock) -> None:
+    """Drop answers and sessions that have expired. It needs no fence: they are nobody's any more."""
+    now = await store.put_right(clock())
+    while await store.purge_answers(now, most=BULK_STEP) == BULK_STEP:
+        pass
+    while await store.accounts.purge_sessions(now, most=BULK_STEP) == BULK_STEP:
+        pass
 
 
 async def reset(engine: Engine, venue_id: VenueId, queue: str, *, origin: Origin = NOBODY) -> LineKey:

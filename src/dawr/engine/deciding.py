@@ -15,6 +15,7 @@ from dawr.domain.errors import Refused, UnknownVenue
 from dawr.domain.events import Origin
 from dawr.domain.venue import Venue, VenueId
 from dawr.operations.operation import Operation, View
+from dawr.operations.rows import ANSWERS
 from dawr.operations.transaction import NotLoaded, Transaction
 from dawr.ports import Changes, Session, Wants
 from dawr.reliability.correlation import Trace
@@ -38,30 +39,33 @@ class Command(msgspec.Struct, Generic[R], eq=False):
     future: asyncio.Future[object]
     since: float
     """When it was asked for, by the loop's clock."""
-    render: Callable[[R], Reply] | None = None
-    claim: Claim | None = None
     trace: Trace | None = None
+    render: Callable[[Any], Reply] | None = None
+    """Of what came of it, or of a refusal that the operation returned."""
+    claim: Claim | None = None
     under: Fence | None = None
     """Whose work it is: refused once somebody else took that over."""
 
     def wants(self, venue: Venue, wants: Wants) -> None:
         self.operation.wants(venue, wants)
         if self.claim is not None:
-            wants.answers.add(self.claim.key)
+            wants.add(ANSWERS, self.claim.key)
 
     def decide(self, tx: Transaction) -> object:
         if self.claim is not None and (first := tx.answer(self.claim.key)) is not None:
             reply = first.replay(self.claim, tx.now)
             if reply is not None:
                 return reply
-        version = tx.next_version
         result = self.operation.decide(tx, tx.now)
         if self.render is None:
             return result
+        is_refused = isinstance(result, Refused)
+        if is_refused and not (tx.has_changed and self.operation.keeps_refusals):
+            return result
         reply = self.render(result)
-        if self.claim is not None and tx.next_version != version:
-            tx.keep_answer(reply.kept(self.claim, tx.now))
-        return reply
+        if self.claim is not None and tx.has_changed:
+            tx.put(ANSWERS, reply.kept(self.claim, tx.now))
+        return result if is_refused else reply
 
 
 async def decide_all(session: Session, batch: list[Command[Any]], now: int) -> tuple[list[object], list[Changes]]:
@@ -76,7 +80,7 @@ async def decide_all(session: Session, batch: list[Command[Any]], now: int) -> t
     outcomes = [
         LeaseLost() if c in lost else await _decide(session, transactions.get(c.venue_id), c, depth) for c in batch
     ]
-    changed = [tx.changes() for tx in transactions.values() if tx.changed]
+    changed = [changes for tx in transactions.values() if not (changes := tx.changes()).is_empty]
     if changed:
         await session.save(changed)
     return outcomes, changed
@@ -92,7 +96,11 @@ async def _with_old_fences(session: Session, batch: list[Command[Any]]) -> list[
 
 
 async def _decide(session: Session, tx: Transaction | None, command: Command[Any], depth: int) -> object:
-    """One command's outcome. A refusal or a fault of its own is an outcome; a fault of the store is everybody's."""
+    """One command's outcome. A refusal or a fault of its own is an outcome; a fault of the store is everybody's.
+
+    What was changed before a refusal was raised is taken back; what was changed by an operation that returns its
+    refusal is kept.
+    """
     if tx is None:
         return UnknownVenue(command.venue_id)
     for _ in range(MOST_LOADS):

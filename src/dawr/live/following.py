@@ -6,51 +6,47 @@ once a second, and only when it makes a difference to them.
 
 from collections.abc import Iterable, Sequence
 
-from dawr.domain import estimate
-from dawr.domain.estimate import AtWork
-from dawr.domain.events import TicketFacts
+import msgspec
+
+from dawr.domain.events import LineFacts, TicketFacts
 from dawr.domain.line import Line
-from dawr.domain.ticket import ENDED_STATES, State, Ticket, TicketId
-from dawr.domain.venue import DeskId, Venue, VenueId
+from dawr.domain.standing import Standing, wait_minutes
+from dawr.domain.ticket import ENDED_STATES, STATES_IN_LINE, Ticket, TicketId
+from dawr.domain.venue import Venue, VenueId
 from dawr.domain.waiting import Place
-from dawr.live.forms import PersonalForm, Published, Standing
+from dawr.live.forms import PersonalForm, Published
 from dawr.live.line import WatchedLine
 from dawr.live.watcher import Watcher
 
-IN_LINE: frozenset[State] = frozenset({"waiting", "held"})
-
 
 class Followed:
-    """One ticket, and who follows it in which form."""
+    """One ticket, and who follows it in which form. Events move on its place, state and desk, and nothing else."""
 
-    __slots__ = ("desk", "is_near", "key", "label", "number", "place", "shown", "state", "ticket_id", "watchers")
+    __slots__ = ("is_near", "key", "shown", "ticket", "watchers")
 
     def __init__(self, ticket: Ticket) -> None:
-        self.ticket_id = ticket.ticket_id
+        self.ticket = ticket
         self.key = ticket.line_key
-        self.number = ticket.number
-        self.label = ticket.label
-        self.place: Place = ticket.place
-        self.state: State = ticket.state
-        self.desk: DeskId | None = ticket.desk_id
         self.is_near = False
         self.shown: tuple[int, int] | None = None
         """How many were ahead and how long it was to take, as told last; None if they are to be told again."""
         self.watchers: dict[Watcher, PersonalForm] = {}
 
     def take(self, facts: TicketFacts) -> None:
-        self.place = (-facts.priority, facts.sequence)
-        self.state = facts.state
-        self.desk = facts.desk
+        self.ticket = msgspec.structs.replace(
+            self.ticket, priority=facts.priority, sequence=facts.sequence, state=facts.state, desk_id=facts.desk
+        )
+
+    def has_place_in(self, line: WatchedLine) -> bool:
+        return self.ticket.state in STATES_IN_LINE and self.key == line.key
 
     def standing(self, venue: Venue, line: WatchedLine) -> Standing:
-        ahead = line.ahead_of(self.place) if self.state in IN_LINE and self.key == line.key else 0
+        ahead = line.ahead_of(self.ticket.place) if self.has_place_in(line) else 0
         return self.standing_with(venue, ahead, line.facts)
 
-    def standing_with(self, venue: Venue, ahead: int, at_work: AtWork) -> Standing:
+    def standing_with(self, venue: Venue, ahead: int, facts: LineFacts) -> Standing:
         queue = venue.queue(self.key.queue_id)
-        minutes = estimate.wait_minutes(queue, at_work, ahead)
-        return Standing(queue, self.ticket_id, self.number, self.label, self.state, self.desk, ahead, minutes)
+        return Standing(queue, self.ticket, ahead, wait_minutes(queue, facts, ahead))
 
 
 class Following:
@@ -134,8 +130,8 @@ class Following:
     def leave_empty(self, followed: Followed) -> None:
         """Forget a ticket that nobody follows."""
         if not followed.watchers:
-            self._followed.pop(followed.ticket_id, None)
-            self._by_place.pop(followed.place, None)
+            self._followed.pop(followed.ticket.ticket_id, None)
+            self._by_place.pop(followed.ticket.place, None)
 
     def ahead_after(self, version: int, place: Place, ring: Sequence[Published]) -> int:
         """How many were ahead of this place then: as many as now, and what has happened since, backwards."""
@@ -156,12 +152,12 @@ class Following:
             return
         followed = self._by_place.get(places[near_turn])
         if followed is not None and not followed.is_near:
-            followed.is_near, followed.shown = True, None
             standing = followed.standing(venue, self.line)
+            followed.is_near, followed.shown = standing.is_near, None
             _tell(followed, {form: form.near(standing) for form in set(followed.watchers.values())})
 
     def _tell_own(self, followed: Followed, published: Published, facts: TicketFacts, venue: Venue) -> None:
-        self._by_place.pop(followed.place, None)
+        self._by_place.pop(followed.ticket.place, None)
         followed.take(facts)
         self._put(followed)
         standing = followed.standing(venue, self.line)
@@ -173,7 +169,7 @@ class Following:
             seat = watcher.seat
             shared = seat is not None and seat.channel is not None and seat.channel.frame(published) is not None
             watcher.push(form.happened(published.event.kind, standing, b"" if shared else published.at))
-        if followed.state in ENDED_STATES:
+        if followed.ticket.state in ENDED_STATES:
             self._let_go(followed)
 
     def _let_go(self, followed: Followed) -> None:
@@ -186,15 +182,15 @@ class Following:
                 self.strangers.setdefault(seat.open_key, {})[watcher] = form
 
     def _put(self, followed: Followed) -> None:
-        if followed.state == "waiting" and followed.key == self.line.key:
-            self._by_place[followed.place] = followed
+        if followed.ticket.state == "waiting" and followed.key == self.line.key:
+            self._by_place[followed.ticket.place] = followed
 
 
 def _tell_what_moved(followed: Followed, standing: Standing, at: bytes) -> None:
     """Everybody who follows the ticket, if its place or wait is not what they were told last."""
     shown = (standing.ahead, standing.wait_minutes)
     comes_near = standing.is_near and not followed.is_near
-    has_moved = standing.state in IN_LINE and (comes_near or shown != followed.shown)
+    has_moved = standing.ticket.state in STATES_IN_LINE and (comes_near or shown != followed.shown)
     followed.shown, followed.is_near = shown, standing.is_near
     if comes_near:
         _tell(followed, {form: form.near(standing) for form in set(followed.watchers.values())})

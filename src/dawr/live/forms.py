@@ -6,9 +6,9 @@ import msgspec
 
 from dawr.domain.day import Day
 from dawr.domain.events import Event, LineFacts, TicketFacts
-from dawr.domain.queue import Queue, QueueId
-from dawr.domain.ticket import LineKey, State, TicketId
-from dawr.domain.venue import DeskId
+from dawr.domain.queue import QueueId
+from dawr.domain.standing import Standing
+from dawr.domain.ticket import LineKey
 
 
 class RoundFacts(msgspec.Struct, frozen=True):
@@ -66,27 +66,6 @@ class Form(Protocol):
 
     def present(self, line: LineFacts, at: bytes) -> bytes:
         """How the queue stands at this moment."""
-
-
-class Standing(msgspec.Struct, frozen=True):
-    """Where one ticket stands."""
-
-    queue: Queue
-    ticket_id: TicketId
-    number: int
-    label: str
-    state: State
-    desk: DeskId | None
-    ahead: int
-    wait_minutes: int
-
-    @property
-    def position(self) -> int:
-        return self.ahead + 1 if self.state == "waiting" else 0
-
-    @property
-    def is_near(self) -> bool:
-        return self.state == "waiting" and self.ahead <= self.queue.near_turn
 
 
 class PersonalForm(Protocol):

@@ -19,11 +19,12 @@ from dawr.live.following import Followed, Following
 from dawr.live.joining import Follow, Opening, Wish, own_tickets
 from dawr.live.past import Past, Tickets
 from dawr.live.watcher import Watcher
-from dawr.ports import Changes, Clock, Store, StoreAway, StoreFault
+from dawr.ports import Batch, Changes, Clock, Store, StoreAway, StoreFault
 
 log = structlog.get_logger("dawr.live")
 
 HEARTBEAT_SECONDS = 15
+BEAT_SECONDS = 1.0
 LOOKS_EVERY_SECONDS = 5.0
 SENDING_SECONDS = 30.0
 SHORTEST_RETRY_MS, LONGEST_RETRY_MS = 1000, 5000
@@ -96,8 +97,12 @@ class Hub:
         """Whether somebody watches what may be out of date."""
         return self.stale_feeds > 0
 
+    def ran(self, batch: Batch) -> None:
+        """The engine tells of every batch, when the disk has it."""
+        if batch.changed:
+            self.committed(batch.changed)
+
     def committed(self, changed: list[Changes]) -> None:
-        """What a batch changed; the engine calls this when the disk has it."""
         self._others.committed(changed)
         for changes in changed:
             feed = self._feeds.get(changes.head.venue_id)
@@ -139,12 +144,6 @@ class Hub:
         if feed is not None:
             feed.judge_again()
 
-    async def run(self) -> None:
-        """Keep streams alive and true for as long as the server runs."""
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._beat_every_second())
-            tasks.create_task(self._look_again_and_again())
-
     def close(self) -> None:
         """End every stream in good order, now; whoever does not read is not waited for. Nobody can join any more."""
         self.is_closed = True
@@ -154,6 +153,9 @@ class Hub:
                     watcher.end()
                 else:
                     watcher.break_off()
+
+    async def heartbeat(self) -> None:
+        self.beat(asyncio.get_running_loop().time())
 
     def beat(self, now: float) -> None:
         """What is due once a second: moved places, people who came, and a heartbeat for one in fifteen streams.
@@ -305,22 +307,6 @@ class Hub:
                 for watcher in tuple(feed.watchers):
                     watcher.push(watcher.notices.stale())
 
-    async def _beat_every_second(self) -> None:
-        loop = asyncio.get_running_loop()
-        due = loop.time()
-        while True:
-            due += 1.0
-            await asyncio.sleep(due - loop.time())
-            try:
-                self.beat(loop.time())
-            except Exception:
-                log.exception("live.beat")
-
-    async def _look_again_and_again(self) -> None:
-        while True:
-            await asyncio.sleep(LOOKS_EVERY_SECONDS)
-            await self._look()
-
     async def _look(self) -> None:
         try:
             await self.look_again()
@@ -338,7 +324,7 @@ def _theirs(feed: Feed, follow: Follow, following: Following, tickets: Tickets) 
     for ticket in reversed(tickets.found):
         if follow.ticket_id is not None or (ticket.is_open and not following.has_ended(ticket, feed.venue_id)):
             followed = following.follow(ticket, tickets.version, feed.ring)
-            if follow.ticket_id is not None or followed.state not in ENDED_STATES:
+            if follow.ticket_id is not None or followed.ticket.state not in ENDED_STATES:
                 return followed
             following.leave_empty(followed)
     return None

@@ -5,10 +5,11 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 import msgspec
 
 from dawr.domain.queue import QueueId
-from dawr.domain.ticket import ENDED_STATES, Ticket, TicketId, open_key
+from dawr.domain.standing import Standing
+from dawr.domain.ticket import ENDED_STATES, STATES_IN_LINE, Ticket, TicketId, open_key
 from dawr.live.feed import Channel, Feed
-from dawr.live.following import IN_LINE, Followed, Following
-from dawr.live.forms import Form, Notices, PersonalForm, Published, Standing
+from dawr.live.following import Followed, Following
+from dawr.live.forms import Form, Notices, PersonalForm, Published
 from dawr.live.frames import EventId
 from dawr.live.past import Past, Tickets
 
@@ -128,9 +129,9 @@ class Opening:
         if not self._wish.resumes:
             self.frames.append(follow.form.present(standing, self._feed.at))
             return standing
-        if standing.is_near and not self._was_near(following, followed, standing):
+        if standing.is_near and not self._was_near(following, followed):
             self.frames.append(follow.form.near(standing))
-        if standing.state in IN_LINE:
+        if standing.ticket.state in STATES_IN_LINE:
             self.frames.append(follow.form.moved(standing, self._feed.at))
         return standing
 
@@ -140,15 +141,16 @@ class Opening:
             raise LookupError("a ticket's event has its facts")
         followed.take(facts)
         ahead = 0
-        if facts.state in IN_LINE and followed.key == following.line.key:
-            ahead = following.ahead_after(published.event.version, followed.place, self._missed)
+        if followed.has_place_in(following.line):
+            ahead = following.ahead_after(published.event.version, followed.ticket.place, self._missed)
         return followed.standing_with(self._feed.venue, ahead, facts.line or following.line.facts)
 
-    def _was_near(self, following: Following, followed: Followed, standing: Standing) -> bool:
+    def _was_near(self, following: Following, followed: Followed) -> bool:
         """Whether it was nearly their turn already when they were last told."""
         took_place = any(
-            p.event.ticket_id == followed.ticket_id and p.facts is not None and p.facts.state == "waiting"
+            p.event.ticket_id == followed.ticket.ticket_id and p.facts is not None and p.facts.state == "waiting"
             for p in self._missed
         )
-        then = following.ahead_after(self.at.version, followed.place, self._missed)
-        return not took_place and then <= standing.queue.near_turn
+        ahead = following.ahead_after(self.at.version, followed.ticket.place, self._missed)
+        then = followed.standing_with(self._feed.venue, ahead, following.line.facts)
+        return then.is_near and not took_place

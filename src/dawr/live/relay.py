@@ -6,8 +6,9 @@ Telling waits for nobody and fails nobody.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Iterable
-from contextvars import Context
+from contextlib import suppress
 
 import msgspec
 import structlog
@@ -16,6 +17,7 @@ from dawr.domain.venue import VenueId
 from dawr.live.hub import Hub
 from dawr.ports import Changes
 from dawr.reliability.channel import Channel
+from dawr.reliability.drain import Drain, take_all
 from dawr.reliability.process_count import ProcessCount
 from dawr.reliability.shared import SharedAway
 
@@ -47,9 +49,7 @@ class Relay:
         self._channel = channel
         self._process_count = process_count
         self._name = name
-        self._reached: dict[VenueId, Reached] = {}
-        self._judged: set[VenueId] = set()
-        self._telling: asyncio.Task[None] | None = None
+        self._drain: Drain[Reached | VenueId, Hint] = Drain(self._hint, self._tell, self._not_told)
         self._is_closed = False
         self._decoder = msgspec.msgpack.Decoder(Hint)
 
@@ -61,24 +61,24 @@ class Relay:
     def committed(self, changed: Iterable[Changes]) -> None:
         for changes in changed:
             head = changes.head
-            self._reached[head.venue_id] = Reached(head.venue_id, head.epoch, head.version)
-        self._tell_soon()
+            self._drain.add(Reached(head.venue_id, head.epoch, head.version))
 
     def judge_again(self, venue_id: VenueId) -> None:
-        self._judged.add(venue_id)
-        self._tell_soon()
+        self._drain.add(venue_id)
 
-    async def run(self, hub: Hub) -> None:
-        """Pass on to the hub what others say, and be counted, for as long as the server runs."""
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._channel.listen(lambda word: self._hear(hub, word), hub.look_soon))
-            tasks.create_task(self._process_count.run())
+    async def listen(self, hub: Hub) -> None:
+        """Pass on to the hub what others say, for as long as the server runs."""
+        await self._channel.listen(lambda word: self._hear(hub, word), hub.look_soon)
+
+    async def be_counted(self) -> None:
+        """Once a second, while the shared store is there."""
+        with suppress(SharedAway):
+            await self._process_count.speak()
 
     async def close(self) -> None:
         """Say what is still to be said, if it can be said soon, and leave."""
         self._is_closed = True
-        if self._telling is not None:
-            await asyncio.wait([self._telling])
+        await self._drain.join()
         await self._process_count.leave()
 
     def _hear(self, hub: Hub, word: bytes) -> None:
@@ -94,20 +94,18 @@ class Relay:
         for venue_id in hint.judged:
             hub.judge_here(venue_id)
 
-    def _tell_soon(self) -> None:
-        if self._telling is None or self._telling.done():
-            # In a context of its own: what it logs is not the doing of whoever committed first.
-            self._telling = asyncio.get_running_loop().create_task(self._tell(), context=Context())
+    def _hint(self, waiting: deque[Reached | VenueId]) -> Hint:
+        """One at a time; what commits meanwhile is gathered into the next. How far a venue is now is enough."""
+        said = take_all(waiting)
+        reached = {one.venue_id: one for one in said if isinstance(one, Reached)}
+        return Hint(self._name, list(reached.values()), sorted({one for one in said if not isinstance(one, Reached)}))
 
-    async def _tell(self) -> None:
-        """One hint at a time; what commits meanwhile is gathered into the next."""
-        while self._reached or self._judged:
-            hint = Hint(self._name, list(self._reached.values()), sorted(self._judged))
-            self._reached, self._judged = {}, set()
-            try:
-                await self._channel.say(msgspec.msgpack.encode(hint))
-            except SharedAway:
-                # The others find it in the store with their next look.
-                continue
-            if not self._is_closed:
-                await asyncio.sleep(GATHERING_SECONDS)
+    async def _tell(self, hint: Hint) -> None:
+        await self._channel.say(msgspec.msgpack.encode(hint))
+        if not self._is_closed:
+            await asyncio.sleep(GATHERING_SECONDS)
+
+    def _not_told(self, hint: Hint, error: BaseException) -> None:
+        """The others find it in the store with their next look."""
+        if not isinstance(error, SharedAway | asyncio.CancelledError):
+            log.warning("relay.not-told", venues=len(hint.reached), fault=type(error).__name__)

@@ -48,7 +48,7 @@ def from_environment(environment: Mapping[str, str], now: Callable[[], int]) -> 
         log.warning("tracing.off", reason=f"only {SPOKEN} is spoken here: set {PROTOCOLS[1]}")
         return None
     try:
-        otel = import_module("dawr.otel")
+        otel = import_module("dawr.observe.otel")
     except ModuleNotFoundError:
         log.warning("tracing.off", reason="OpenTelemetry is not installed: pip install 'dawr[otel]'")
         return None

@@ -4,6 +4,7 @@ from typing import ClassVar, Generic, TypeVar
 
 import msgspec
 
+from dawr.domain.errors import Refused
 from dawr.domain.venue import Venue
 from dawr.operations.transaction import Transaction
 from dawr.ports import Wants
@@ -17,12 +18,17 @@ class Operation(msgspec.Struct, Generic[R], frozen=True):
 
     alone: ClassVar[bool] = False
     """Bulk work has a transaction of its own, so that a batch stays short."""
+    keeps_refusals: ClassVar[bool] = True
+    """Whether a retry under the same key is told again of a refusal that left something behind."""
 
     def wants(self, venue: Venue, wants: Wants) -> None:
         """Add the rows that deciding will probably need."""
 
-    def decide(self, tx: Transaction, now: int) -> R:
-        """Change the transaction and say what came of it, or raise a refusal."""
+    def decide(self, tx: Transaction, now: int) -> R | Refused:
+        """Change the transaction and say what came of it, or refuse.
+
+        To raise a refusal takes everything back that was changed; to return one keeps it.
+        """
         raise NotImplementedError
 
 

@@ -17,17 +17,18 @@ from dawr.domain.staff import (
 )
 from dawr.domain.venue import Venue
 from dawr.operations.operation import Operation, View
+from dawr.operations.rows import STAFF
 from dawr.operations.transaction import Transaction
 from dawr.ports import Wants
 
 
 class _OfStaff(Operation[StaffMember], frozen=True):
     def wants(self, venue: Venue, wants: Wants) -> None:
-        wants.staff = True
+        wants.add(STAFF)
 
 
 class AddStaff(_OfStaff, frozen=True):
-    """Give an account a place at this venue."""
+    """Make an account a member of this venue's staff."""
 
     account_id: AccountId
     username: str
@@ -36,10 +37,10 @@ class AddStaff(_OfStaff, frozen=True):
 
     def decide(self, tx: Transaction, now: int) -> StaffMember:
         must_grant(self.by, self.role)
-        if any(member.account_id == self.account_id for member in tx.staff()):
+        if tx.find(STAFF, self.account_id) is not None:
             raise AlreadyStaff(self.username)
         member = StaffMember(tx.venue.id, self.account_id, self.username, self.role, now)
-        tx.put_staff(member)
+        tx.put(STAFF, member)
         tx.happened("staff.added", username=member.username, role=member.role)
         return member
 
@@ -55,9 +56,9 @@ class ChangeRole(_OfStaff, frozen=True):
         if before.role == self.role:
             return before
         if before.role == "owner":
-            must_leave_an_owner(tx.staff(), before)
+            must_leave_an_owner(tx.all(STAFF), before)
         member = msgspec.structs.replace(before, role=self.role)
-        tx.put_staff(member)
+        tx.put(STAFF, member)
         tx.happened("staff.role_changed", username=member.username, role=member.role, before=before.role)
         return member
 
@@ -72,9 +73,9 @@ class DisableStaff(_OfStaff, frozen=True):
         before = _member(tx, self.username, self.by)
         if not before.is_active:
             return before
-        must_leave_an_owner(tx.staff(), before)
+        must_leave_an_owner(tx.all(STAFF), before)
         member = msgspec.structs.replace(before, disabled_at=now)
-        tx.put_staff(member)
+        tx.put(STAFF, member)
         tx.happened("staff.disabled", username=member.username, role=member.role)
         return member
 
@@ -90,7 +91,7 @@ class EnableStaff(_OfStaff, frozen=True):
         if before.is_active:
             return before
         member = msgspec.structs.replace(before, disabled_at=None)
-        tx.put_staff(member)
+        tx.put(STAFF, member)
         tx.happened("staff.enabled", username=member.username, role=member.role)
         return member
 
@@ -99,14 +100,14 @@ class LookAtStaff(View[tuple[StaffMember, ...]], frozen=True):
     """Everybody who works here, disabled ones too, by name."""
 
     def wants(self, venue: Venue, wants: Wants) -> None:
-        wants.staff = True
+        wants.add(STAFF)
 
     def look(self, tx: Transaction, now: int) -> tuple[StaffMember, ...]:
-        return tuple(sorted(tx.staff(), key=lambda member: member.username))
+        return tuple(sorted(tx.all(STAFF), key=lambda member: member.username))
 
 
 def _member(tx: Transaction, username: str, by: Role | None) -> StaffMember:
     """Somebody who works here, and whom `by` may act on."""
-    member = member_called(tx.staff(), username)
+    member = member_called(tx.all(STAFF), username)
     must_grant(by, member.role)
     return member

@@ -4,7 +4,6 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from dawr.domain import estimate
 from dawr.domain.day import Day
 from dawr.domain.errors import NotInQueue
 from dawr.domain.line import Line
@@ -13,7 +12,8 @@ from dawr.domain.ticket import LineKey, Ticket, TicketId, checked_visitor, open_
 from dawr.domain.venue import QueueCode, Venue
 from dawr.domain.visit import Link
 from dawr.operations.operation import View
-from dawr.operations.ticket import Place, place_of, ticket_behind
+from dawr.operations.rows import ANSWERS, VISITS
+from dawr.operations.ticket import Joined, standing_of, ticket_behind
 from dawr.operations.transaction import Transaction
 from dawr.ports import LinePage, Wants
 from dawr.reliability.idempotency import Claim, Reply
@@ -59,7 +59,7 @@ class LookAtLines(View[list[LineKey]], frozen=True):
         return [tx.line(queue.id).key for queue in tx.venue.queues]
 
 
-class LookAtTicket(View[Place], frozen=True):
+class LookAtTicket(View[Joined], frozen=True):
     """A ticket, and where it stands."""
 
     ticket_id: TicketId
@@ -67,23 +67,23 @@ class LookAtTicket(View[Place], frozen=True):
     def wants(self, venue: Venue, wants: Wants) -> None:
         wants.tickets.add(self.ticket_id)
 
-    def look(self, tx: Transaction, now: int) -> Place:
-        return _place(tx, tx.ticket(self.ticket_id))
+    def look(self, tx: Transaction, now: int) -> Joined:
+        return standing_of(tx, tx.ticket(self.ticket_id))
 
 
-class LookAtVisit(View[Place], frozen=True):
+class LookAtVisit(View[Joined], frozen=True):
     """The same, for whoever holds the visit's link."""
 
     link: Link
 
     def wants(self, venue: Venue, wants: Wants) -> None:
-        wants.visits.add(self.link.visit_id)
+        wants.add(VISITS, self.link.visit_id)
 
-    def look(self, tx: Transaction, now: int) -> Place:
-        return _place(tx, ticket_behind(tx, self.link))
+    def look(self, tx: Transaction, now: int) -> Joined:
+        return standing_of(tx, ticket_behind(tx, self.link))
 
 
-class LookAtVisitor(View[tuple[Place, Queue, Line]], frozen=True):
+class LookAtVisitor(View[tuple[Joined, Line]], frozen=True):
     """Where somebody stands whom the door knows by name, and the line they stand in."""
 
     queue: str
@@ -94,13 +94,13 @@ class LookAtVisitor(View[tuple[Place, Queue, Line]], frozen=True):
         wants.open_keys.add(open_key(queue.id, checked_visitor(self.visitor)))
         wants.current_lines.add(queue.id)
 
-    def look(self, tx: Transaction, now: int) -> tuple[Place, Queue, Line]:
+    def look(self, tx: Transaction, now: int) -> tuple[Joined, Line]:
         queue = tx.venue.queue(self.queue)
         line = tx.line(queue.id)
         ticket = tx.open_ticket(open_key(queue.id, checked_visitor(self.visitor)))
         if ticket is None or line.has_ended(ticket):
             raise NotInQueue(queue.id)
-        return (_place(tx, ticket), queue, tx.line_at(ticket.line_key))
+        return (standing_of(tx, ticket), tx.line_at(ticket.line_key))
 
 
 class LookAtLine(View[list[Ticket]], frozen=True):
@@ -124,22 +124,17 @@ class LookAtAnswer(View[Reply | None], frozen=True):
     claim: Claim
 
     def wants(self, venue: Venue, wants: Wants) -> None:
-        wants.answers.add(self.claim.key)
+        wants.add(ANSWERS, self.claim.key)
 
     def look(self, tx: Transaction, now: int) -> Reply | None:
         first = tx.answer(self.claim.key)
         return None if first is None else first.replay(self.claim, tx.now)
 
 
-def _place(tx: Transaction, ticket: Ticket) -> Place:
-    return place_of(tx, tx.venue.queue(ticket.queue_id), ticket, ahead=tx.ahead_of(ticket))
-
-
 class QueueSnapshot(msgspec.Struct, frozen=True):
     queue: Queue
     line: Line
     next: Ticket | None
-    mean_wait_minutes: float
 
 
 class LookAtQueue(View[QueueSnapshot], frozen=True):
@@ -151,4 +146,4 @@ class LookAtQueue(View[QueueSnapshot], frozen=True):
     def look(self, tx: Transaction, now: int) -> QueueSnapshot:
         queue = tx.venue.queue(self.queue)
         line = tx.line(queue.id)
-        return QueueSnapshot(queue, line, tx.first_waiting(queue.id), estimate.mean_wait_minutes(line))
+        return QueueSnapshot(queue, line, tx.first_waiting(queue.id))

@@ -2,15 +2,14 @@
 
 from typing import ClassVar
 
-import msgspec
-
-from dawr.domain import estimate
 from dawr.domain.errors import LineEnded, UnknownVisit
 from dawr.domain.queue import Queue
+from dawr.domain.standing import Standing, wait_minutes
 from dawr.domain.ticket import Ticket, TicketId, Verb
 from dawr.domain.venue import Venue
 from dawr.domain.visit import Link
 from dawr.operations.operation import Operation
+from dawr.operations.rows import VISITS
 from dawr.operations.transaction import Transaction
 from dawr.ports import Wants
 
@@ -18,17 +17,13 @@ VERBS_OF_A_CURRENT_LINE: frozenset[Verb] = frozenset({"call", "rejoin", "hold", 
 """Who waits in a line that has ended will not be called any more."""
 
 
-class Place(msgspec.Struct, frozen=True):
-    """A ticket and where it stands."""
+class Joined(Standing, frozen=True):
+    """Where a ticket stands, and how its visitor joined."""
 
-    ticket: Ticket
-    ahead: int
-    wait_minutes: int
     already: bool = False
     """The visitor had this ticket before; no number was given."""
     reserve_mode: bool = False
-    is_near: bool = False
-    """Few enough are ahead that the visitor should be close by."""
+    """The number is beyond the day's capacity."""
 
 
 class OneVerb(Operation[Ticket], frozen=True):
@@ -54,19 +49,23 @@ def change(tx: Transaction, ticket_id: TicketId, verb: Verb, now: int, **facts: 
 
 def ticket_behind(tx: Transaction, link: Link) -> Ticket:
     """The ticket that a visit has come to. A wrong secret is as if there were no visit."""
-    visit = tx.visit(link.visit_id)
+    visit = tx.get(VISITS, link.visit_id)
     if not link.opens(visit) or visit.ticket_id is None:
         raise UnknownVisit
     return tx.ticket(visit.ticket_id)
 
 
-def place_of(tx: Transaction, queue: Queue, ticket: Ticket, *, ahead: int, already: bool = False) -> Place:
+def standing_of(tx: Transaction, ticket: Ticket) -> Joined:
+    return joined(tx, tx.venue.queue(ticket.queue_id), ticket, ahead=tx.ahead_of(ticket))
+
+
+def joined(tx: Transaction, queue: Queue, ticket: Ticket, *, ahead: int, already: bool = False) -> Joined:
     line = tx.line_at(ticket.line_key)
-    return Place(
+    return Joined(
+        queue,
         ticket,
         ahead,
-        estimate.wait_minutes(queue, line, ahead),
+        wait_minutes(queue, line, ahead),
         already=already,
         reserve_mode=queue.capacity is not None and line.used_before + ticket.number > queue.capacity,
-        is_near=ticket.state == "waiting" and ahead <= queue.near_turn,
     )

@@ -2,11 +2,11 @@
 
 import msgspec
 
-from dawr.domain.errors import UnknownToken
 from dawr.domain.staff import Role, must_grant
 from dawr.domain.token import Token, TokenId, TokenKind, checked_name, checked_role
 from dawr.domain.venue import Venue
 from dawr.operations.operation import Operation, View
+from dawr.operations.rows import TOKENS
 from dawr.operations.transaction import Transaction
 from dawr.ports import Wants
 
@@ -27,7 +27,7 @@ class MakeToken(Operation[Token], frozen=True, kw_only=True):
         must_grant(self.by, role)
         name = checked_name(self.name)
         token = Token(tx.venue.id, self.token_id, self.secret_hash, self.kind, role, name, self.made_by, now)
-        tx.put_token(token)
+        tx.put(TOKENS, token)
         tx.happened("token.made", token=token.token_id, name=token.name, token_kind=token.kind, role=token.role)
         return token
 
@@ -39,17 +39,15 @@ class RevokeToken(Operation[Token], frozen=True):
     by: Role | None
 
     def wants(self, venue: Venue, wants: Wants) -> None:
-        wants.tokens = True
+        wants.add(TOKENS)
 
     def decide(self, tx: Transaction, now: int) -> Token:
-        before = next((token for token in tx.tokens() if token.token_id == self.token_id), None)
-        if before is None:
-            raise UnknownToken
+        before = tx.get(TOKENS, self.token_id)
         must_grant(self.by, before.role)
         if not before.is_active:
             return before
         token = msgspec.structs.replace(before, revoked_at=now)
-        tx.put_token(token)
+        tx.put(TOKENS, token)
         tx.happened("token.revoked", token=token.token_id, name=token.name, token_kind=token.kind, role=token.role)
         return token
 
@@ -58,7 +56,7 @@ class LookAtTokens(View[tuple[Token, ...]], frozen=True):
     """Every token of the venue, revoked ones too, in the order they were made."""
 
     def wants(self, venue: Venue, wants: Wants) -> None:
-        wants.tokens = True
+        wants.add(TOKENS)
 
     def look(self, tx: Transaction, now: int) -> tuple[Token, ...]:
-        return tuple(sorted(tx.tokens(), key=lambda token: (token.made_at, token.token_id)))
+        return tuple(sorted(tx.all(TOKENS), key=lambda token: (token.made_at, token.token_id)))

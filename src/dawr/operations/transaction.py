@@ -5,33 +5,23 @@ the waiting changing with it: `record` is the only way. A row that is not here r
 `NotLoaded`; the engine loads it and decides the command again.
 """
 
-from collections.abc import Callable, Hashable, Iterable
-from functools import partial
-from typing import TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import msgspec
 
 from dawr.domain.day import Day
-from dawr.domain.errors import UnknownTicket, UnknownVisit
+from dawr.domain.errors import UnknownTicket
 from dawr.domain.events import NOBODY, Event, Origin, plain_data, ticket_data
 from dawr.domain.line import Line
 from dawr.domain.queue import QueueId
-from dawr.domain.staff import AccountId, StaffMember
-from dawr.domain.ticket import VERBS, LineKey, Ticket, TicketId, Verb, VisitId
-from dawr.domain.token import Token, TokenId
+from dawr.domain.ticket import STATES_IN_LINE, VERBS, LineKey, Ticket, TicketId, Verb
 from dawr.domain.venue import Head, Venue
-from dawr.domain.visit import Visit
 from dawr.domain.waiting import Exhausted, Place, Waiting, overlaid
 from dawr.operations.ahead import ahead_of_new_place, ahead_of_stored_place
-from dawr.operations.whole import Whole
-from dawr.ports import Changes, IssuedTo, LinePage, Rows, Wants
+from dawr.operations.rows import ANSWERS, KINDS, Table
+from dawr.ports import Changes, IssuedTo, K, Kind, LinePage, R, Rows, Wants
 from dawr.reliability.idempotency import Answer, AnswerKey
-
-K = TypeVar("K", bound=Hashable)
-V = TypeVar("V")
-
-
-PLACES_IN_LINE = frozenset({"waiting", "held"})
 
 
 class NotLoaded(Exception):
@@ -56,21 +46,37 @@ class Transaction:
         self._current: dict[QueueId, LineKey | None] = {}
         self._waiting: dict[LineKey, Waiting] = {}
         self._ended: dict[LineKey, list[TicketId]] = {}
-        self._answers: dict[AnswerKey, Answer | None] = {}
         self._issued: dict[IssuedTo, list[int]] = {}
-        self._staff: Whole[AccountId, StaffMember] = Whole()
-        self._tokens: Whole[TokenId, Token] = Whole()
+        self._tables: dict[Kind[Any, Any], Table[Any, Any]] = {}
         self._stored_tickets: dict[TicketId, Ticket] = {}
         self._stored_places: dict[LineKey, list[Place]] = {}
-        self._stored_visits: dict[VisitId, Visit | None] = {}
         self._pages: dict[LinePage, list[Ticket]] = {}
         self._stored_lines: dict[LineKey, Line] = {}
-        self._visits: list[Visit] = []
         self._events: list[Event] = []
-        self._new_answers: list[Answer] = []
-        self._undo: list[Callable[[], object]] = []
+        self._events_before = 0
+        self._undo: list[tuple[Callable[..., object], *tuple[Any, ...]]] = []
+        self.has_changed = False
+        """Whether the command that is being decided has changed anything yet."""
 
     # What is there
+
+    def find(self, kind: Kind[K, R], key: K) -> R | None:
+        rows = self._table(kind).rows
+        if key not in rows and not self._table(kind).is_whole:
+            raise NotLoaded(Wants(rows={kind: set() if kind.whole else {key}}))
+        return rows.get(key)
+
+    def get(self, kind: Kind[K, R], key: K) -> R:
+        row = self.find(kind, key)
+        if row is None:
+            raise kind.missing()
+        return row
+
+    def all(self, kind: Kind[Any, R]) -> list[R]:
+        """Of a kind that is loaded whole; those that were disabled or revoked too."""
+        if not self._table(kind).is_whole:
+            raise NotLoaded(Wants(rows={kind: set()}))
+        return [row for row in self._table(kind).rows.values() if row is not None]
 
     def ticket(self, ticket_id: TicketId) -> Ticket:
         if ticket_id not in self._tickets:
@@ -79,14 +85,6 @@ class Transaction:
         if ticket is None:
             raise UnknownTicket
         return ticket
-
-    def visit(self, visit_id: VisitId) -> Visit:
-        if visit_id not in self._stored_visits:
-            raise NotLoaded(Wants(visits={visit_id}))
-        visit = self._stored_visits[visit_id]
-        if visit is None:
-            raise UnknownVisit
-        return visit
 
     def page(self, page: LinePage) -> list[Ticket]:
         """As it is stored: for a view, which changes nothing."""
@@ -123,7 +121,8 @@ class Transaction:
         if line.key not in self._waiting:
             if line.key in self._stored_lines:
                 raise NotLoaded(Wants(waiting={queue_id}))
-            self._set(self._waiting, line.key, Waiting(self._unsaved_waiting(line.key), up_to=None))
+            self._waiting[line.key] = Waiting(self._unsaved_waiting(line.key), up_to=None)
+            self._undo.append((self._waiting.pop, line.key))
         try:
             return self._waiting[line.key].first()
         except Exhausted:
@@ -132,7 +131,7 @@ class Transaction:
 
     def ahead_of(self, ticket: Ticket) -> int:
         """How many people are called before this one; of a held one, how many would be."""
-        if ticket.state not in PLACES_IN_LINE or ticket.open_key is None:
+        if ticket.state not in STATES_IN_LINE or ticket.open_key is None:
             return 0
         stored = self._stored_tickets.get(ticket.ticket_id)
         if stored is None or stored.place != ticket.place:
@@ -150,9 +149,7 @@ class Transaction:
         return [self.ticket(ticket_id) for ticket_id in self._ended[key]]
 
     def answer(self, key: AnswerKey) -> Answer | None:
-        if key not in self._answers:
-            raise NotLoaded(Wants(answers={key}))
-        answer = self._answers[key]
+        answer = self.find(ANSWERS, key)
         return None if answer is None or answer.expires_at <= self.now else answer
 
     def issued_to(self, asked: IssuedTo) -> list[int]:
@@ -161,18 +158,6 @@ class Transaction:
             raise NotLoaded(Wants(issued={asked}))
         unsaved = (t.issued_at for t in self._touched_tickets() if t.visitor == asked.visitor and self._is_new(t))
         return sorted([*unsaved, *self._issued[asked]], reverse=True)
-
-    def staff(self) -> list[StaffMember]:
-        """Everybody who works here, who was disabled too."""
-        if not self._staff.is_loaded:
-            raise NotLoaded(Wants(staff=True))
-        return list(self._staff.rows.values())
-
-    def tokens(self) -> list[Token]:
-        """Every token of the venue, revoked ones too."""
-        if not self._tokens.is_loaded:
-            raise NotLoaded(Wants(tokens=True))
-        return list(self._tokens.rows.values())
 
     # What changes
 
@@ -221,23 +206,11 @@ class Transaction:
                 self._set(self._current, line.queue_id, line.key)
 
     def put_venue(self, venue: Venue) -> None:
-        self._undo.append(partial(setattr, self, "venue", self.venue))
-        self.venue = venue
+        self._set(vars(self), "venue", venue)
 
-    def add_visit(self, visit: Visit) -> None:
-        self._visits.append(visit)
-        self._undo.append(self._visits.pop)
-
-    def put_staff(self, member: StaffMember) -> None:
-        self._set(self._staff.rows, member.account_id, member)
-
-    def put_token(self, token: Token) -> None:
-        self._set(self._tokens.rows, token.token_id, token)
-
-    def keep_answer(self, answer: Answer) -> None:
-        self._set(self._answers, AnswerKey(answer.scope, answer.principal, answer.key), answer)
-        self._new_answers.append(answer)
-        self._undo.append(self._new_answers.pop)
+    def put(self, kind: Kind[Any, R], row: R) -> None:
+        """A new row, or another one in the place of that with its key: the next command of the batch sees it."""
+        self._set(self._table(kind).rows, kind.key(row), row)
 
     # What a refusal takes back, and what a batch leaves behind
 
@@ -245,11 +218,16 @@ class Transaction:
         """The next command's changes start here."""
         self.origin = origin
         self._undo.clear()
+        self._events_before = len(self._events)
+        self.has_changed = False
 
     def take_back(self) -> None:
         """As if the command had never been decided."""
         while self._undo:
-            self._undo.pop()()
+            undo, *arguments = self._undo.pop()
+            undo(*arguments)
+        del self._events[self._events_before :]
+        self.has_changed = False
 
     def absorb(self, wants: Wants, rows: Rows, *, depth: int) -> None:
         """Take in what a load brought; what was changed here meanwhile stays as it is."""
@@ -261,7 +239,6 @@ class Transaction:
                 self._by_open_key.setdefault(ticket.open_key, ticket.ticket_id)
         for key in wants.places:
             self._stored_places[key] = rows.places.get(key, [])
-        self._stored_visits.update({visit.visit_id: visit for visit in rows.visits})
         self._pages.update({page: rows.pages.get(page, []) for page in wants.pages})
         self._issued.update({asked: rows.issued.get(asked.visitor, []) for asked in wants.issued})
         for line in rows.lines + rows.current_lines:
@@ -269,10 +246,10 @@ class Transaction:
             self._lines.setdefault(line.key, line)
         for line in rows.current_lines:
             self._current.setdefault(line.queue_id, line.key)
-        for answer in rows.answers:
-            self._answers.setdefault(AnswerKey(answer.scope, answer.principal, answer.key), answer)
-        self._staff.absorb(wants.staff, ((member.account_id, member) for member in rows.staff))
-        self._tokens.absorb(wants.tokens, ((token.token_id, token) for token in rows.tokens))
+        for kind, keys in wants.rows.items():
+            table = self._table(kind)
+            table.absorb(keys, rows.of(kind))
+            table.is_whole = table.is_whole or kind.whole
         self._note_what_is_not_there(wants)
         self._arrange_waiting(wants, rows, depth)
         for key in wants.ended:
@@ -282,10 +259,6 @@ class Transaction:
     def touched(self) -> int:
         """How many tickets were changed so far."""
         return sum(1 for _ in self._touched_tickets())
-
-    @property
-    def changed(self) -> bool:
-        return bool(self._events)
 
     def changes(self) -> Changes:
         venue_changed = self.venue is not self._venue_before
@@ -300,26 +273,26 @@ class Transaction:
             venue=self.venue if venue_changed else None,
             new_tickets=[t for t in self._touched_tickets() if self._is_new(t)],
             changed_tickets=[t for t in self._touched_tickets() if not self._is_new(t)],
-            visits=self._visits,
-            lines=[
-                line
-                for key, line in self._lines.items()
-                if line is not None and self._stored_lines.get(key) is not line
-            ],
+            lines=self._changed_lines(),
             events=self._events,
-            answers=self._new_answers,
-            staff=self._staff.changed(),
-            tokens=self._tokens.changed(),
+            rows={kind: self._tables[kind].changed() if kind in self._tables else [] for kind in KINDS},
         )
 
     # Inside
 
-    def _set(self, rows: dict[K, V], key: K, row: V) -> None:
+    def _table(self, kind: Kind[K, R]) -> Table[K, R]:
+        table = self._tables.get(kind)
+        if table is None:
+            table = self._tables[kind] = Table(kind)
+        return table
+
+    def _set(self, rows: dict[Any, Any], key: Any, row: Any) -> None:  # noqa: ANN401 - rows of any kind
         if key in rows:
-            self._undo.append(partial(rows.__setitem__, key, rows[key]))
+            self._undo.append((rows.__setitem__, key, rows[key]))
         else:
-            self._undo.append(partial(rows.__delitem__, key))
+            self._undo.append((rows.__delitem__, key))
         rows[key] = row
+        self.has_changed = True
 
     def _happened(self, kind: str, queue_id: QueueId | None, ticket_id: TicketId | None, data: str) -> None:
         origin = self.origin
@@ -337,7 +310,7 @@ class Transaction:
                 data,
             )
         )
-        self._undo.append(self._events.pop)
+        self.has_changed = True
 
     def _move_in_waiting(self, key: LineKey, before: Ticket | None, after: Ticket) -> None:
         waiting = self._waiting.get(key)
@@ -345,15 +318,19 @@ class Transaction:
             return
         if before is not None and before.state == "waiting":
             waiting.remove(before)
-            self._undo.append(partial(waiting.add, before))
+            self._undo.append((waiting.add, before))
         if after.state == "waiting":
             waiting.add(after)
-            self._undo.append(partial(waiting.remove, after))
+            self._undo.append((waiting.remove, after))
 
     def _touched_tickets(self) -> Iterable[Ticket]:
         for ticket_id, ticket in self._tickets.items():
             if ticket is not None and self._stored_tickets.get(ticket_id) is not ticket:
                 yield ticket
+
+    def _changed_lines(self) -> list[Line]:
+        stored = self._stored_lines
+        return [line for key, line in self._lines.items() if line is not None and stored.get(key) is not line]
 
     def _is_new(self, ticket: Ticket) -> bool:
         return ticket.ticket_id not in self._stored_tickets
@@ -372,14 +349,10 @@ class Transaction:
             self._tickets.setdefault(ticket_id, None)
         for open_key in wants.open_keys:
             self._by_open_key.setdefault(open_key, None)
-        for visit_id in wants.visits:
-            self._stored_visits.setdefault(visit_id, None)
         for key in wants.lines:
             self._lines.setdefault(key, None)
         for queue_id in wants.current_lines | wants.waiting:
             self._current.setdefault(queue_id, None)
-        for answer_key in wants.answers:
-            self._answers.setdefault(answer_key, None)
 
     def _arrange_waiting(self, wants: Wants, rows: Rows, depth: int) -> None:
         for line in rows.current_lines:

@@ -18,14 +18,15 @@ from dawr.domain.ticket import (
 from dawr.domain.venue import QueueCode, Venue
 from dawr.domain.visit import Link, Visit
 from dawr.operations.operation import Operation
-from dawr.operations.ticket import OneVerb, Place, change, place_of, ticket_behind
+from dawr.operations.rows import VISITS
+from dawr.operations.ticket import Joined, OneVerb, change, joined, standing_of, ticket_behind
 from dawr.operations.transaction import Transaction
 from dawr.ports import IssuedTo, Wants
 
 HOUR_MS = 60 * 60 * 1000
 
 
-class Issue(Operation[Place], frozen=True):
+class Issue(Operation[Joined], frozen=True):
     """Take a number. Whoever has an open ticket in this line already gets that ticket.
 
     A restaurant gives one mobile number so many within an hour, whatever became of them.
@@ -51,12 +52,12 @@ class Issue(Operation[Place], frozen=True):
         if self.most_per_hour is not None and self._is_counted(venue):
             wants.issued.add(IssuedTo(self._name(), self.most_per_hour))
 
-    def decide(self, tx: Transaction, now: int) -> Place:
+    def decide(self, tx: Transaction, now: int) -> Joined:
         queue, visitor = tx.venue.queue(self.queue), self._name()
         line = tx.line(queue.id)
         held = tx.open_ticket(open_key(queue.id, visitor))
         if held is not None and self._keeps(held, line):
-            return place_of(tx, queue, held, ahead=tx.ahead_of(held), already=True)
+            return joined(tx, queue, held, ahead=tx.ahead_of(held), already=True)
         if not 0 <= self.priority < PRIORITIES:
             raise InvalidValue("priority", f"Priority is between 0 and {PRIORITIES - 1}.")
         if not 1 <= self.party_size <= LARGEST_PARTY:
@@ -69,10 +70,10 @@ class Issue(Operation[Place], frozen=True):
             tx.record("expire", held.after("expire", now), before=held)
         return self._issue(tx, queue, visitor, now)
 
-    def _issue(self, tx: Transaction, queue: Queue, visitor: str, now: int) -> Place:
+    def _issue(self, tx: Transaction, queue: Queue, visitor: str, now: int) -> Joined:
         line = tx.line(queue.id).with_next_number(queue)
         visit = Visit(tx.venue.id, self.visit_id, self.secret_hash, visitor, "open", now, ticket_id=self.ticket_id)
-        tx.add_visit(visit)
+        tx.put(VISITS, visit)
         ticket = Ticket(
             venue_id=tx.venue.id,
             ticket_id=self.ticket_id,
@@ -94,7 +95,7 @@ class Issue(Operation[Place], frozen=True):
             area=self.area,
         )
         ahead = line.ahead_of_newcomer(self.priority)
-        return place_of(tx, queue, tx.record("issue", ticket, line=line), ahead=ahead)
+        return joined(tx, queue, tx.record("issue", ticket, line=line), ahead=ahead)
 
     def _keeps(self, held: Ticket, line: Line) -> bool:
         """Whether the visitor's open ticket is still good."""
@@ -144,32 +145,31 @@ class Cancel(Leave, frozen=True):
         return super().decide(tx, now)
 
 
-class LeaveByLink(Operation[Place], frozen=True):
+class LeaveByLink(Operation[Joined], frozen=True):
     """The same, by whoever holds the visit's secret link."""
 
     link: Link
 
     def wants(self, venue: Venue, wants: Wants) -> None:
-        wants.visits.add(self.link.visit_id)
+        wants.add(VISITS, self.link.visit_id)
 
-    def decide(self, tx: Transaction, now: int) -> Place:
-        ticket = change(tx, ticket_behind(tx, self.link).ticket_id, "leave", now)
-        return place_of(tx, tx.venue.queue(ticket.queue_id), ticket, ahead=0)
+    def decide(self, tx: Transaction, now: int) -> Joined:
+        return standing_of(tx, change(tx, ticket_behind(tx, self.link).ticket_id, "leave", now))
 
 
-class RejoinByLink(Operation[Place], frozen=True):
+class RejoinByLink(Operation[Joined], frozen=True):
     """Come back after a missed call, to the end of the line."""
 
     link: Link
 
     def wants(self, venue: Venue, wants: Wants) -> None:
-        wants.visits.add(self.link.visit_id)
+        wants.add(VISITS, self.link.visit_id)
 
-    def decide(self, tx: Transaction, now: int) -> Place:
+    def decide(self, tx: Transaction, now: int) -> Joined:
         return Rejoin(ticket_behind(tx, self.link).ticket_id).decide(tx, now)
 
 
-class Rejoin(Operation[Place], frozen=True):
+class Rejoin(Operation[Joined], frozen=True):
     """Come back after a missed call: to the front of the line, or to its end."""
 
     ticket_id: TicketId
@@ -178,7 +178,6 @@ class Rejoin(Operation[Place], frozen=True):
     def wants(self, venue: Venue, wants: Wants) -> None:
         wants.tickets.add(self.ticket_id)
 
-    def decide(self, tx: Transaction, now: int) -> Place:
+    def decide(self, tx: Transaction, now: int) -> Joined:
         sequence = -tx.next_version if self.where == "first" else tx.next_version
-        ticket = change(tx, self.ticket_id, "rejoin", now, sequence=sequence, desk_id=None)
-        return place_of(tx, tx.venue.queue(ticket.queue_id), ticket, ahead=tx.ahead_of(ticket))
+        return standing_of(tx, change(tx, self.ticket_id, "rejoin", now, sequence=sequence, desk_id=None))

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import asyncpg
 
-from dawr.reliability.records import Argument, NotInTransaction, Records, RowHeld, kit_migrations, kit_statements
+from dawr.reliability.migrations import migrate_postgres
+from dawr.reliability.records import Argument, NotInTransaction, Records, RowHeld, kit_journal, kit_statements
 
 T = TypeVar("T")
 if TYPE_CHECKING:
@@ -55,16 +56,9 @@ class PostgresRecords:
                     await self._pool.release(connection, timeout=RESET_SECONDS)
 
     async def _create_tables(self, connection: "Pooled") -> list[str]:
-        sql = self._statements
         async with connection.transaction():
-            await connection.execute("SELECT pg_advisory_xact_lock(hashtext('reliability kit'))")
-            await connection.execute(sql["create_kit_migrations"])
-            made = {number for (number,) in await connection.fetch(sql["applied_kit_migrations"])}
-            todo = [migration for migration in kit_migrations("postgres") if migration.number not in made]
-            for migration in todo:
-                await connection.execute(migration.sql)
-                await connection.execute(sql["add_kit_migration"], migration.number, migration.name)
-        return [migration.name for migration in todo]
+            made = await migrate_postgres(connection, kit_journal("postgres"), lock="reliability kit")
+        return [migration.name for migration in made]
 
 
 class PostgresTransaction:

@@ -7,9 +7,9 @@ expected, nor with fewer than were seen last.
 import asyncio
 from collections import deque
 from contextlib import suppress
-from pathlib import Path
 from typing import NoReturn
 
+from dawr.reliability.lua import Script
 from dawr.reliability.shared import Shared, SharedAway
 
 EVERY_SECONDS = 1.0
@@ -25,7 +25,7 @@ class ProcessCount:
         self._shared = shared
         self._name = name
         self._key = f"{shared.prefix}processes"
-        self._script = Path(__file__).with_name("process_count.lua").read_text(encoding="utf-8")
+        self._script = Script.beside(__file__, "process_count")
         self._counts = deque([expected], maxlen=COUNTS_KEPT)
         self._expected = expected
 
@@ -40,9 +40,7 @@ class ProcessCount:
 
     async def speak(self) -> None:
         """Say that this process lives, and count; or `SharedAway`."""
-        count = await self._shared.ask(
-            lambda client: client.eval(self._script, 1, self._key, self._name, str(GONE_AFTER_MS))
-        )
+        count = await self._shared.ask(lambda client: self._script.run(client, [self._key], self._name, GONE_AFTER_MS))
         self._counts.append(int(count))
 
     async def leave(self) -> None:

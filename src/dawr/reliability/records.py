@@ -1,11 +1,10 @@
 """Where the kit keeps its rows: the named statements of its `sql` folder in, rows and row counts out."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from typing import Any, Protocol
 
-import msgspec
-
+from dawr.reliability.migrations import Journal, Migration, read_migrations
 from dawr.reliability.statements import read_statements
 
 Argument = str | int | bytes | None
@@ -42,22 +41,24 @@ class RowHeld(Exception):
     """Another transaction is changing this row, and has not ended yet."""
 
 
-class Migration(msgspec.Struct, frozen=True):
-    """A step in the making of the kit's tables, for a database that only the kit looks after."""
-
-    number: int
-    name: str
-    sql: str
-
-
 def kit_statements(dialect: str) -> dict[str, str]:
     return read_statements(files("dawr.reliability") / "sql" / dialect)
 
 
-def kit_migrations(dialect: str) -> list[Migration]:
-    """All steps, in their order."""
-    found = []
-    for file in (files("dawr.reliability") / "sql" / dialect / "migrations").iterdir():
-        number, _, name = file.name.removesuffix(".sql").partition("_")
-        found.append(Migration(int(number), name, file.read_text(encoding="utf-8")))
-    return sorted(found, key=lambda migration: migration.number)
+def kit_journal(dialect: str) -> Journal:
+    """For a database in which only the kit makes tables."""
+    statements = kit_statements(dialect)
+    known = read_migrations(dialect, {"reliability": "dawr.reliability"})
+
+    def pending(applied: Iterable[Any]) -> list[Migration]:
+        """A newer kit may have made more: that is no harm."""
+        numbers = {number for (number,) in applied}
+        return [migration for migration in known if migration.number not in numbers]
+
+    return Journal(
+        statements["create_kit_migrations"],
+        statements["applied_kit_migrations"],
+        statements["add_kit_migration"],
+        row=lambda migration: (migration.number, migration.name),
+        pending=pending,
+    )

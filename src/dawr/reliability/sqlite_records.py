@@ -8,38 +8,23 @@ One process must open one file through one SQLite library only. Two of them, suc
 """
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import apsw
 
-from dawr.reliability.records import Argument, NotInTransaction, Records, kit_migrations, kit_statements
+from dawr.reliability.drain import Drain, fail_future
+from dawr.reliability.migrations import migrate_sqlite
+from dawr.reliability.records import Argument, NotInTransaction, Records, kit_journal, kit_statements
+from dawr.reliability.sqlite import SqliteConnection, begin_wal
 
 T = TypeVar("T")
 
 BUSY_MS = 5000
 MOST_AT_ONCE = 256
-TRIES = 50
-
-
-class NotWritten(Exception):
-    """Nobody has written this, or tried to."""
-
-
-class SqliteConnection(Protocol):
-    """What `apsw` and Python's own `sqlite3` have in common."""
-
-    @property
-    def in_transaction(self) -> bool: ...
-
-    def execute(self, statement: str, bindings: tuple[Argument, ...] = (), /) -> Any: ...  # noqa: ANN401 - a cursor
-
-    def close(self) -> None: ...
 
 
 class SqliteRecords:
@@ -52,69 +37,31 @@ class SqliteRecords:
         self._statements = kit_statements("sqlite")
         self._writing = _Connected(path, connect)
         self._reading = _Connected(path, connect)
-        self._waiting: deque[_Change] = deque()
+        self._drain: Drain[_Change, list[_Change]] = Drain(_take, self._write, _fail)
 
     async def create_tables(self) -> list[str]:
         """Make what is not there yet, however many do so at once. Says what was made."""
-        return await self._writing.do(self._create_tables)
+        return await self._writing.do(_create_tables)
 
     async def select_rows(self, name: str, *arguments: Argument) -> Sequence[Any]:
         return await self._reading.do(lambda connection: _select(connection, self._statements[name], arguments))
 
     async def change_rows(self, name: str, *arguments: Argument) -> int:
-        change = _Change(self._statements[name], arguments)
-        self._waiting.append(change)
-        try:
-            await self._writing.do(lambda connection: self._write(change, connection))
-        except BaseException:
-            change.is_wanted = False
-            with suppress(ValueError):  # somebody else is at it, or has written it
-                self._waiting.remove(change)
-            raise
-        if isinstance(change.outcome, Exception):
-            raise change.outcome
-        return change.outcome
+        change = _Change(self._statements[name], arguments, asyncio.get_running_loop().create_future())
+        self._drain.add(change)
+        return await change.answer
 
     async def close(self) -> None:
+        await self._drain.join()
         await self._reading.close()
         await self._writing.close()
 
-    def _write(self, change: "_Change", connection: SqliteConnection) -> None:
-        """Until it is written, or refused, together with what came before it: others may have left."""
-        while isinstance(change.outcome, NotWritten) and self._waiting:
-            self._write_what_waits(connection)
-
-    def _write_what_waits(self, connection: SqliteConnection) -> None:
-        batch: list[_Change] = []
-        with suppress(IndexError):  # whoever goes away meanwhile takes theirs along
-            while len(batch) < MOST_AT_ONCE:
-                batch.append(self._waiting.popleft())
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-            for change in batch:
-                if change.is_wanted:
-                    change.run(connection)
-            connection.execute("COMMIT")
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is told to everybody whose change it undid
-            for change in batch:
-                change.outcome = error
-            _roll_back(connection)
-
-    def _create_tables(self, connection: SqliteConnection) -> list[str]:
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            connection.execute(self._statements["create_kit_migrations"])
-            made = {number for (number,) in connection.execute(self._statements["applied_kit_migrations"])}
-            todo = [migration for migration in kit_migrations("sqlite") if migration.number not in made]
-            for migration in todo:
-                for statement in migration.sql.split(";\n"):
-                    connection.execute(statement)
-                connection.execute(self._statements["add_kit_migration"], (migration.number, migration.name))
-            connection.execute("COMMIT")
-        except BaseException:
-            _roll_back(connection)
-            raise
-        return [migration.name for migration in todo]
+    async def _write(self, batch: list["_Change"]) -> None:
+        for change, outcome in zip(batch, await self._writing.do(lambda c: _write_all(c, batch)), strict=True):
+            if isinstance(outcome, Exception):
+                fail_future(change.answer, outcome)
+            elif not change.answer.done():
+                change.answer.set_result(outcome)
 
 
 class SqliteTransaction:
@@ -138,23 +85,12 @@ class SqliteTransaction:
         return _change(self._connection, self._statements[name], arguments)
 
 
-class _Change:
-    """A statement that waits to be written, and what came of it."""
+class _Change(NamedTuple):
+    """A statement that waits to be written, and who waits for how many rows it changed."""
 
-    def __init__(self, sql: str, arguments: tuple[Argument, ...]) -> None:
-        self.outcome: int | Exception = NotWritten()
-        self.is_wanted = True
-        self._sql = sql
-        self._arguments = arguments
-
-    def run(self, connection: SqliteConnection) -> None:
-        """A statement that the database refuses is undone alone; a transaction that is gone is everybody's loss."""
-        try:
-            self.outcome = _change(connection, self._sql, self._arguments)
-        except Exception as error:
-            if not connection.in_transaction:
-                raise
-            self.outcome = error
+    sql: str
+    arguments: tuple[Argument, ...]
+    answer: asyncio.Future[int]
 
 
 class _Connected:
@@ -176,9 +112,7 @@ class _Connected:
     def _open(self) -> SqliteConnection:
         if self._connection is None:
             connection = self._connect(str(self._path))
-            connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
-            _begin_wal(connection)
-            connection.execute("PRAGMA synchronous = FULL")
+            begin_wal(connection, busy_ms=BUSY_MS)
             self._connection = connection
         return self._connection
 
@@ -187,14 +121,46 @@ class _Connected:
             self._connection.close()
 
 
-def _begin_wal(connection: SqliteConnection) -> None:
-    """Of two that turn a new file to WAL at once, one is told that it is busy without being let wait."""
-    for _ in range(TRIES - 1):
-        with suppress(Exception):  # each library has its own word for busy; what is no such thing fails in the end
-            connection.execute("PRAGMA journal_mode = WAL")
-            return
-        time.sleep(BUSY_MS / 1000 / TRIES)
-    connection.execute("PRAGMA journal_mode = WAL")
+def _take(waiting: deque[_Change]) -> list[_Change]:
+    return [waiting.popleft() for _ in range(min(len(waiting), MOST_AT_ONCE))]
+
+
+def _fail(batch: list[_Change], error: BaseException) -> None:
+    for change in batch:
+        fail_future(change.answer, error)
+
+
+def _write_all(connection: SqliteConnection, batch: list[_Change]) -> list[int | Exception]:
+    """In one commit, but for those of whoever went away meanwhile."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        outcomes = [0 if change.answer.cancelled() else _outcome(connection, change) for change in batch]
+        connection.execute("COMMIT")
+    except BaseException:
+        _roll_back(connection)
+        raise
+    return outcomes
+
+
+def _outcome(connection: SqliteConnection, change: _Change) -> int | Exception:
+    """A statement that the database refuses is undone alone; a transaction that is gone is everybody's loss."""
+    try:
+        return _change(connection, change.sql, change.arguments)
+    except Exception as error:
+        if not connection.in_transaction:
+            raise
+        return error
+
+
+def _create_tables(connection: SqliteConnection) -> list[str]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        made = migrate_sqlite(connection, kit_journal("sqlite"))
+        connection.execute("COMMIT")
+    except BaseException:
+        _roll_back(connection)
+        raise
+    return [migration.name for migration in made]
 
 
 def _select(connection: SqliteConnection, sql: str, arguments: tuple[Argument, ...]) -> Sequence[Any]:

@@ -3,10 +3,10 @@
 from importlib.resources.abc import Traversable
 
 
-def read_statements(folder: Traversable) -> dict[str, str]:
-    """All statements of all `.sql` files in a folder, by name."""
+def read_statements(*folders: Traversable) -> dict[str, str]:
+    """All statements of all `.sql` files in some folders, by name."""
     statements: dict[str, str] = {}
-    for file in sorted(folder.iterdir(), key=lambda entry: entry.name):
+    for file in (file for folder in folders for file in sorted(folder.iterdir(), key=lambda entry: entry.name)):
         if file.name.endswith(".sql"):
             for name, sql in _named_blocks(file.read_text(encoding="utf-8")):
                 if name in statements:

@@ -14,11 +14,11 @@ from dawr.domain.events import Origin
 from dawr.domain.queue import QueueId
 from dawr.domain.ticket import TicketId, VisitId
 from dawr.domain.venue import Desk, VenueId
-from dawr.engine.engine import Busy, Engine
+from dawr.engine.engine import Engine
 from dawr.operations.snapshots import LookAtQueue, LookAtVenue
 from dawr.operations.staff import CallNext, Finish, Miss, Start
 from dawr.operations.visitor import Issue
-from dawr.ports import Ids, StoreFault
+from dawr.ports import Busy, Ids, StoreFault
 
 log = structlog.get_logger("dawr.sample_life")
 

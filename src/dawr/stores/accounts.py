@@ -46,7 +46,7 @@ class StoredAccounts:
     async def set_disabled(self, account_id: AccountId, disabled_at: int | None) -> None:
         await self._statements.change_rows("set_disabled", account_id, disabled_at)
 
-    async def places(self, account_id: AccountId) -> list[StaffMember]:
+    async def memberships(self, account_id: AccountId) -> list[StaffMember]:
         rows = await self._statements.select_rows("staff_of_account", account_id)
         return _by_venue(StaffMember(*row) for row in rows)
 
@@ -62,11 +62,11 @@ class StoredAccounts:
         if not rows:
             return None
         session, rest = rows[0][:SESSION_COLUMNS], rows[0][SESSION_COLUMNS:]
-        places = [tuple(row)[SESSION_COLUMNS + ACCOUNT_COLUMNS :] for row in rows]
+        members = [tuple(row)[SESSION_COLUMNS + ACCOUNT_COLUMNS :] for row in rows]
         return SignedIn(
             Session(*session),
             Account(*rest[:ACCOUNT_COLUMNS]),
-            tuple(_by_venue(StaffMember(*place) for place in places if place[0] is not None)),
+            tuple(_by_venue(StaffMember(*member) for member in members if member[0] is not None)),
         )
 
     async def touch_session(self, session_hash: str, now: int) -> None:
@@ -95,5 +95,5 @@ class StoredAccounts:
         return await self._statements.change_rows("take_owner_code", code_hash, made_after) == 1
 
 
-def _by_venue(places: Iterable[StaffMember]) -> list[StaffMember]:
-    return sorted(places, key=lambda place: place.venue_id)
+def _by_venue(memberships: Iterable[StaffMember]) -> list[StaffMember]:
+    return sorted(memberships, key=lambda member: member.venue_id)

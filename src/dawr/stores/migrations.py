@@ -4,50 +4,26 @@ Each owner of tables has its own numbers. A file that was applied may not change
 database that is ahead of this program is refused.
 """
 
-from collections.abc import Iterable
-from hashlib import sha256
-from importlib.resources import files
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
 
-import msgspec
+from dawr.reliability.migrations import Journal, Migration, Owners, read_migrations
 
-from dawr.stores.session import Row
-
-OWNERS = {"dawr": "dawr.stores", "reliability": "dawr.reliability"}
-
-
-class Migration(msgspec.Struct, frozen=True):
-    owner: str
-    number: int
-    name: str
-    checksum: str
-    sql: str = ""
-
-    @property
-    def identity(self) -> tuple[str, int, str, str]:
-        return (self.owner, self.number, self.name, self.checksum)
-
-    @property
-    def title(self) -> str:
-        return f"{self.owner} {self.number:04} {self.name.replace('_', ' ')}"
+OWNERS: Owners = MappingProxyType({"dawr": "dawr.stores", "reliability": "dawr.reliability"})
 
 
 class SchemaUnfit(Exception):
     """The database does not fit this program; the sentence says what to do."""
 
 
-def known(dialect: str) -> list[Migration]:
-    found = []
-    for owner, package in OWNERS.items():
-        for file in (files(package) / "sql" / dialect / "migrations").iterdir():
-            number, _, name = file.name.removesuffix(".sql").partition("_")
-            sql = file.read_text(encoding="utf-8")
-            found.append(Migration(owner, int(number), name, sha256(sql.encode()).hexdigest(), sql))
-    return sorted(found, key=lambda migration: (migration.owner, migration.number))
+def known(dialect: str, owners: Owners = OWNERS) -> list[Migration]:
+    return read_migrations(dialect, owners)
 
 
-def pending(dialect: str, applied: Iterable[Row]) -> list[Migration]:
+def pending(dialect: str, applied: Iterable[Any], owners: Owners = OWNERS) -> list[Migration]:
     """What is still to be applied, in order; refuses a database that does not fit."""
-    ours = {(m.owner, m.number): m for m in known(dialect)}
+    ours = {(m.owner, m.number): m for m in known(dialect, owners)}
     for owner, number, name, checksum in applied:
         migration = ours.pop((owner, number), None)
         if migration is None:
@@ -58,3 +34,14 @@ def pending(dialect: str, applied: Iterable[Row]) -> list[Migration]:
         if migration.checksum != checksum:
             raise SchemaUnfit(f"Migration {migration.title!r} is not the one that was applied to this database.")
     return list(ours.values())
+
+
+def journal(dialect: str, statements: Mapping[str, str], clock: Callable[[], int], owners: Owners = OWNERS) -> Journal:
+    """Where a store remembers what was applied to it, and when."""
+    return Journal(
+        statements["create_migrations"],
+        statements["applied_migrations"],
+        statements["add_migration"],
+        row=lambda migration: (*migration.identity, clock()),
+        pending=lambda applied: pending(dialect, applied, owners),
+    )

@@ -16,10 +16,11 @@ import asyncpg
 from dawr.domain.venue import Head, Venue, VenueId
 from dawr.ports import Changes, Clock, ClockUntrusted, OutcomeUnknown, Session, StoreAway, Unstorable
 from dawr.reliability.lease import Leases
+from dawr.reliability.migrations import Owners, migrate_postgres
 from dawr.reliability.records import Argument
-from dawr.stores import migrations
 from dawr.stores.accounts import StoredAccounts
 from dawr.stores.checking import CHECKS, faults_in
+from dawr.stores.migrations import OWNERS, journal
 from dawr.stores.session import Row, VenueCache, add_venue, all_statements, begin, clock_error_ms
 
 T = TypeVar("T")
@@ -48,8 +49,8 @@ SERVER_SETTINGS = {
 
 WAITED_FOR = (
     *("lock_heads", "read_heads", "tickets_by_id", "tickets_by_open_key", "lines_by_key", "lines_current"),
-    *("tickets_waiting", "waiting_places", "latest_issues", "answers_by_key", "visits_by_id", "events_after"),
-    *("change_tickets", "add_visits", "add_tickets", "save_lines", "add_events", "keep_answers", "save_heads"),
+    *("tickets_waiting", "waiting_places", "latest_issues", "answers_by_key", "visits_by_key", "events_after"),
+    *("change_tickets", "save_visits", "add_tickets", "save_lines", "add_events", "save_answers", "save_heads"),
 )
 """What visitors and desks do all day. Each takes arrays."""
 PARAMETER = re.compile(r"\$\d+")
@@ -74,17 +75,18 @@ REPEATED = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
 
 
 class PostgresStore:
-    def __init__(self, pool: "asyncpg.Pool[asyncpg.Record]", *, clock: Clock) -> None:
+    def __init__(self, pool: "asyncpg.Pool[asyncpg.Record]", *, clock: Clock, owners: Owners = OWNERS) -> None:
         self.accounts = StoredAccounts(self)
         self.leases = Leases(self, clock)
         self._pool = pool
         self._clock = clock
-        self._statements = all_statements("postgres")
+        self._statements = all_statements("postgres", owners)
+        self._journal = journal("postgres", self._statements, clock, owners)
         self._cache = VenueCache()
         self._readers = asyncio.Semaphore(READERS)
 
     @classmethod
-    async def open(cls, url: str, *, clock: Clock, lanes: int = 1) -> Self:
+    async def open(cls, url: str, *, clock: Clock, lanes: int = 1, owners: Owners = OWNERS) -> Self:
         """Connects when it is first used, so it can be opened while the server is away."""
         pool = await asyncpg.create_pool(
             url,
@@ -96,7 +98,7 @@ class PostgresStore:
             max_inactive_connection_lifetime=0,
             max_cached_statement_lifetime=0,
         )
-        return cls(pool, clock=clock)
+        return cls(pool, clock=clock, owners=owners)
 
     async def transact(self, venues: Iterable[VenueId], work: Callable[[Session], Awaitable[T]]) -> T:
         wanted = tuple(venues)
@@ -150,7 +152,7 @@ class PostgresStore:
 
     async def pending_migrations(self) -> list[str]:
         applied = await self._run(self._applied_migrations)
-        return [migration.title for migration in migrations.pending("postgres", applied)]
+        return [migration.title for migration in self._journal.pending(applied)]
 
     async def close(self) -> None:
         try:
@@ -277,21 +279,14 @@ class PostgresStore:
         return store_now
 
     async def _migrate(self, connection: Connection) -> list[str]:
-        sql = self._statements
         async with connection.transaction():
             await connection.execute("SET LOCAL lock_timeout = '50s'; SET LOCAL statement_timeout = '50s'")
-            await connection.execute("SELECT pg_advisory_xact_lock(hashtext('dawr migrations'))")
-            await connection.execute(sql["create_migrations"])
-            applied = await connection.fetch(sql["applied_migrations"])
-            todo = migrations.pending("postgres", applied)
-            for migration in todo:
-                await connection.execute(migration.sql)
-                await connection.execute(sql["add_migration"], *migration.identity, self._clock())
-        return [migration.title for migration in todo]
+            applied = await migrate_postgres(connection, self._journal, lock="dawr migrations")
+        return [migration.title for migration in applied]
 
     async def _applied_migrations(self, connection: Connection) -> list[Row]:
         try:
-            return await connection.fetch(self._statements["applied_migrations"])
+            return await connection.fetch(self._journal.applied)
         except asyncpg.UndefinedTableError:
             return []
 

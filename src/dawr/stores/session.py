@@ -8,14 +8,12 @@ import msgspec
 
 from dawr.domain.events import Event
 from dawr.domain.line import Line
-from dawr.domain.staff import StaffMember
 from dawr.domain.ticket import LineKey, Ticket
-from dawr.domain.token import Token
 from dawr.domain.venue import Head, Venue, VenueId
-from dawr.domain.visit import Visit
-from dawr.ports import BULK_STEP, Changes, Clock, Rows, Wants
-from dawr.reliability.idempotency import Answer, AnswerKey
+from dawr.ports import BULK_STEP, Changes, Clock, Kind, Rows, Wants
+from dawr.reliability.migrations import Owners
 from dawr.reliability.statements import read_statements
+from dawr.stores.migrations import OWNERS
 
 Row = Any
 """A database row: a tuple from SQLite, a record from PostgreSQL. Only this package sees one."""
@@ -76,8 +74,6 @@ class RowSession:
             rows[row[0]].tickets.append(Ticket(*row))
         for row in await self._fetch("tickets_by_open_key", [(v, k) for v, w in wants.items() for k in w.open_keys]):
             rows[row[0]].open.append(Ticket(*row))
-        for row in await self._fetch("visits_by_id", [(v, i) for v, w in wants.items() for i in w.visits]):
-            rows[row[0]].visits.append(Visit(*row))
         for row in await self._fetch("waiting_places", [(v, *k) for v, w in wants.items() for k in w.places]):
             venue_id, queue_id, day, number, priority, sequence = row
             rows[venue_id].places.setdefault(LineKey(queue_id, day, number), []).append((-priority, sequence))
@@ -94,8 +90,8 @@ class RowSession:
         for row in await self._fetch("latest_issues", [(v, *k) for v, w in wants.items() for k in w.issued]):
             rows[row[0]].issued.setdefault(row[1], []).append(row[2])
         await self._load_pages(wants, rows)
-        await self._load_people(wants, rows)
-        await self._load_answers(wants, rows)
+        for kind in dict.fromkeys(kind for wanted in wants.values() for kind in wanted.rows):
+            await self._load_kind(kind, wants, rows)
         return rows
 
     async def fences(self, leases: Iterable[str]) -> dict[str, int]:
@@ -105,13 +101,11 @@ class RowSession:
         """Ended tickets are written before new ones, because they free their visitor's key."""
         done = list(changes)
         await self._write("change_tickets", [t for c in done for t in c.changed_tickets])
-        await self._write("add_visits", [v for c in done for v in c.visits])
+        for kind in dict.fromkeys(kind for c in done for kind in c.rows):
+            await self._write(f"save_{kind.name}", [row for c in done for row in c.of(kind)])
         await self._write("add_tickets", [t for c in done for t in c.new_tickets])
         await self._write("save_lines", [_line_for_store(line) for c in done for line in c.lines])
         await self._write("add_events", [event for c in done for event in c.events])
-        await self._write("save_staff", [member for c in done for member in c.staff])
-        await self._write("save_tokens", [token for c in done for token in c.tokens])
-        await self._write("keep_answers", [answer for c in done for answer in c.answers])
         for venue in [c.venue for c in done if c.venue is not None]:
             await self._gateway.write("save_venues", [(venue.id, venue.slug, msgspec.json.encode(venue).decode())])
         await self._write("save_heads", [c.head for c in done])
@@ -134,21 +128,26 @@ class RowSession:
                 found = await self._fetch("tickets_open", [key])
                 rows[venue_id].pages[page] = [Ticket(*row) for row in found]
 
-    async def _load_people(self, wants: Mapping[VenueId, Wants], rows: dict[VenueId, Rows]) -> None:
-        for row in await self._fetch("staff_of_venue", [(v,) for v, w in wants.items() if w.staff]):
-            rows[row[0]].staff.append(StaffMember(*row))
-        for row in await self._fetch("tokens_of_venue", [(v,) for v, w in wants.items() if w.tokens]):
-            rows[row[0]].tokens.append(Token(*row))
+    async def _load_kind(
+        self, kind: Kind[Any, Any], wants: Mapping[VenueId, Wants], rows: Mapping[VenueId, Rows]
+    ) -> None:
+        asked = {venue_id: wanted.rows[kind] for venue_id, wanted in wants.items() if kind in wanted.rows}
+        if kind.whole:
+            name, keys = f"{kind.name}_of_venue", [(venue_id,) for venue_id in asked]
+        else:
+            name, keys = (
+                f"{kind.name}_by_key",
+                [_key_columns(kind, v, k) for v, wanted in asked.items() for k in wanted],
+            )
+        for columns in await self._fetch(name, list(dict.fromkeys(keys))):
+            row = kind.row(*columns)
+            for venue_id in [row.venue_id] if kind.of_venue else [v for v in asked if kind.key(row) in asked[v]]:
+                rows[venue_id].rows.setdefault(kind, []).append(row)
 
-    async def _load_answers(self, wants: Mapping[VenueId, Wants], rows: dict[VenueId, Rows]) -> None:
-        asked: dict[AnswerKey, list[VenueId]] = {}
-        for venue_id, wanted in wants.items():
-            for key in wanted.answers:
-                asked.setdefault(key, []).append(venue_id)
-        for row in await self._fetch("answers_by_key", list(asked)):
-            answer = Answer(*row)
-            for venue_id in asked[AnswerKey(answer.scope, answer.principal, answer.key)]:
-                rows[venue_id].answers.append(answer)
+
+def _key_columns(kind: Kind[Any, Any], venue_id: VenueId, key: Any) -> tuple[Any, ...]:  # noqa: ANN401 - any key
+    columns = key if isinstance(key, tuple) else (key,)
+    return (venue_id, *columns) if kind.of_venue else columns
 
 
 async def begin(
@@ -183,12 +182,9 @@ def clock_error_ms(store_now: int | None, asked_at: int, answered_at: int) -> in
     return answered_at - store_now
 
 
-def all_statements(dialect: str) -> dict[str, str]:
-    """This store's statements and the reliability kit's, by name."""
-    return {
-        **read_statements(files("dawr.stores") / "sql" / dialect),
-        **read_statements(files("dawr.reliability") / "sql" / dialect),
-    }
+def all_statements(dialect: str, owners: Owners = OWNERS) -> dict[str, str]:
+    """Those of all owners of tables, by name."""
+    return read_statements(*(files(package) / "sql" / dialect for package in owners.values()))
 
 
 def _line(row: Row) -> Line:

@@ -9,7 +9,6 @@ hold the writer up.
 
 import asyncio
 import threading
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor, wait
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -21,16 +20,17 @@ import apsw
 from dawr.domain.venue import Head, Venue, VenueId
 from dawr.ports import Changes, Clock, OutcomeUnknown, Session, StoreAway, Unstorable
 from dawr.reliability.lease import Leases
+from dawr.reliability.migrations import Owners, migrate_sqlite
 from dawr.reliability.records import Argument
-from dawr.stores import migrations
+from dawr.reliability.sqlite import begin_wal
 from dawr.stores.accounts import StoredAccounts
 from dawr.stores.checking import CHECKS, faults_in
+from dawr.stores.migrations import OWNERS, journal
 from dawr.stores.session import Row, VenueCache, add_venue, all_statements, begin
 
 T = TypeVar("T")
 
 BUSY_MS = 2000
-TRIES = 40
 READERS = 2
 DOUBTED_MS = 10_000
 WAL_PAGES_BEFORE_CHECKPOINT = 4000
@@ -42,12 +42,13 @@ ONE_USER_AT_A_TIME = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw
 
 
 class SqliteStore:
-    def __init__(self, path: Path, *, clock: Clock) -> None:
+    def __init__(self, path: Path, *, clock: Clock, owners: Owners = OWNERS) -> None:
         self.path = path
         self.accounts = StoredAccounts(self)
         self.leases = Leases(self, clock)
         self._clock = clock
-        self._statements = all_statements("sqlite")
+        self._statements = all_statements("sqlite", owners)
+        self._journal = journal("sqlite", self._statements, clock, owners)
         self._cache = VenueCache()
         self._turn = threading.Lock()
         self._queueing = ThreadPoolExecutor(1, thread_name_prefix="dawr-queueing")
@@ -227,19 +228,14 @@ class SqliteStore:
             self._connection().wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
     def _migrate(self) -> list[str]:
-        gateway, connection, sql = self._begin_writing(), self._connection(), self._statements
+        gateway = self._begin_writing()
         try:
-            connection.execute(sql["create_migrations"])
-            applied = connection.execute(sql["applied_migrations"]).fetchall()
-            todo = migrations.pending("sqlite", applied)
-            for migration in todo:
-                connection.execute(migration.sql)
-                connection.execute(sql["add_migration"], (*migration.identity, self._clock()))
+            applied = migrate_sqlite(self._connection(), self._journal)
         except BaseException:
             gateway.rollback()
             raise
         gateway.commit()
-        return [migration.title for migration in todo]
+        return [migration.title for migration in applied]
 
     def _renew_epochs(self, new_epoch: Callable[[], int]) -> int:
         connection, sql = self._connection(), self._statements
@@ -274,8 +270,8 @@ class SqliteStore:
         connection = self._reader()
         applied: list[Row] = []
         if connection.table_exists("main", "migrations"):
-            applied = connection.execute(self._statements["applied_migrations"]).fetchall()
-        return [migration.title for migration in migrations.pending("sqlite", applied)]
+            applied = connection.execute(self._journal.applied).fetchall()
+        return [migration.title for migration in self._journal.pending(applied)]
 
     def _faults(self) -> list[str]:
         connection, sql = self._reader(), self._statements
@@ -339,25 +335,11 @@ class SqliteGateway:
 
 def open_writing(path: Path) -> apsw.Connection:
     connection = apsw.Connection(str(path), flags=ONE_USER_AT_A_TIME)
-    connection.set_busy_timeout(BUSY_MS)
-    _begin_wal(connection)
-    connection.execute("PRAGMA synchronous = FULL")
+    begin_wal(connection, busy_ms=BUSY_MS)
     connection.execute("PRAGMA temp_store = MEMORY")
     connection.execute(f"PRAGMA journal_size_limit = {WAL_BYTES_KEPT}")
     connection.execute(f"PRAGMA wal_autocheckpoint = {WAL_PAGES_BEFORE_CHECKPOINT}")
     return connection
-
-
-def _begin_wal(connection: apsw.Connection) -> None:
-    """Of two that turn a new file to WAL at once, one is told that it is busy without being let wait."""
-    for _ in range(TRIES - 1):
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-        except apsw.BusyError:
-            time.sleep(BUSY_MS / 1000 / TRIES)
-        else:
-            return
-    connection.execute("PRAGMA journal_mode = WAL")
 
 
 def open_reading(path: Path) -> apsw.Connection:

@@ -5,10 +5,9 @@ from collections.abc import Callable, Iterable
 
 import structlog
 
-from dawr.engine.engine import Stopping
 from dawr.observe.access_log import NO_ROUTE, AccessLog, known_method
 from dawr.observe.instruments import Instruments
-from dawr.ports import OutcomeUnknown
+from dawr.ports import OutcomeUnknown, Stopping
 from dawr.reliability import correlation
 from dawr.reliability.asgi import Receive, Scope, Send
 from dawr.web.cors import Cors

@@ -4,12 +4,14 @@ A cookie is taken from our own pages only: a browser sends it along with whateve
 page asks for, so for a change the browser must say that the page is ours.
 """
 
+from collections.abc import Awaitable, Callable
 from typing import NoReturn
 
 from dawr.accounts.accounts import SESSION, TOKEN, Accounts
 from dawr.domain.account import SignedIn
 from dawr.domain.errors import UnknownTicket, UnknownVenue
 from dawr.domain.staff import Role
+from dawr.domain.token import Token
 from dawr.domain.venue import VenueId
 from dawr.web.caller import ANYBODY, DEVICES, Caller
 from dawr.web.client_address import Clients
@@ -25,6 +27,9 @@ LOOPBACK_COOKIE = "dawr"
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 CHALLENGE: Header = (b"www-authenticate", b'Bearer realm="dawr"')
 
+Who = Callable[[str], Awaitable[SignedIn | None]]
+WhichToken = Callable[[str], Awaitable[Token | None]]
+
 
 class Auth:
     def __init__(self, accounts: Accounts, clients: Clients, *, on_loopback: bool, session_seconds: int) -> None:
@@ -34,13 +39,15 @@ class Auth:
         self._session_seconds = session_seconds
 
     async def caller(self, raw: RawRequest) -> Caller:
-        """Credentials that are no good are refused, except a cookie: a browser sends it whether it is or not."""
-        bearer = raw.headers.get(b"authorization")
-        if bearer is not None:
-            return await self._by_bearer(bearer)
-        if b"cookie" not in raw.headers:
-            return ANYBODY
-        return await self._by_cookie(raw)
+        """Who they were a second ago at most.
+
+        Credentials that are no good are refused, except a cookie: a browser sends it whether it is or not.
+        """
+        return await self._caller(raw, self._accounts.who, self._accounts.token)
+
+    async def caller_now(self, raw: RawRequest) -> Caller:
+        """The same, asked of the store."""
+        return await self._caller(raw, self._accounts.who_now, self._accounts.token_now)
 
     def cookie(self, raw: RawRequest, session: str) -> Header:
         """The session as a cookie that scripts cannot read and other sites cannot send along."""
@@ -49,25 +56,33 @@ class Auth:
     def no_cookie(self, raw: RawRequest) -> Header:
         return self._set_cookie(raw, "", 0)
 
-    async def _by_bearer(self, header: bytes) -> Caller:
+    async def _caller(self, raw: RawRequest, who: Who, which_token: WhichToken) -> Caller:
+        bearer = raw.headers.get(b"authorization")
+        if bearer is not None:
+            return await self._by_bearer(bearer, who, which_token)
+        if b"cookie" not in raw.headers:
+            return ANYBODY
+        return await self._by_cookie(raw, who)
+
+    async def _by_bearer(self, header: bytes, who: Who, which_token: WhichToken) -> Caller:
         scheme, _, credentials = header.decode("latin-1").partition(" ")
         credentials = credentials.strip()
         if scheme.lower() == "bearer" and credentials.startswith(SESSION):
-            signed_in = await self._accounts.who(credentials)
+            signed_in = await who(credentials)
             if signed_in is not None:
                 return _account(signed_in, credentials)
         elif scheme.lower() == "bearer" and credentials.startswith(TOKEN):
-            token = await self._accounts.token(credentials)
+            token = await which_token(credentials)
             if token is not None:
                 return Caller(f"token:{token.token_id}", {token.venue_id: token.role}, token_kind=token.kind)
         raise _bad_credentials()
 
-    async def _by_cookie(self, raw: RawRequest) -> Caller:
+    async def _by_cookie(self, raw: RawRequest, who: Who) -> Caller:
         given = cookies(raw)
         session = given.get(SECURE_COOKIE)
         if session is None and not self._clients.is_secure(raw.scope):
             session = given.get(LOOPBACK_COOKIE)
-        signed_in = await self._accounts.who(session) if session and session.startswith(SESSION) else None
+        signed_in = await who(session) if session and session.startswith(SESSION) else None
         if signed_in is None:
             return ANYBODY
         if raw.scope["method"] not in SAFE_METHODS and not _is_from_our_own_page(raw):
@@ -101,7 +116,7 @@ def must_be_known(caller: Caller) -> None:
 def _account(signed_in: SignedIn, session: str | None) -> Caller:
     return Caller(
         f"staff:{signed_in.account.username}",
-        {member.venue_id: member.role for member in signed_in.places},
+        {member.venue_id: member.role for member in signed_in.memberships},
         account_id=signed_in.account.account_id,
         username=signed_in.account.username,
         session=session,

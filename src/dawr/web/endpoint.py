@@ -1,7 +1,7 @@
 """From a route to an answer: who asks, how often, where, with what; then its handler."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
 import msgspec
@@ -42,7 +42,7 @@ class Endpoint:
         route, parts = self.route, self._parts
         caller = ANYBODY
         if b"authorization" in raw.headers or b"cookie" in raw.headers:
-            caller = await self._who_asks(raw)
+            caller = await self._who_asks(raw, self._parts.auth.caller)
         verdict = None
         if route.limit is not None:
             verdict = await parts.limits.charge(route.limit, caller, raw)
@@ -69,8 +69,9 @@ class Endpoint:
         if route.who != "anyone":
             must_be_known(caller)
         venue_id, venue, code = await self._locate(raw.params)
-        if route.makes_venue and venue_id and venue_id not in caller.roles:
-            caller = await self._who_asks(raw)  # they may have made it since they were looked up
+        needed = route.needed_role
+        if caller.is_known and needed is not None and venue_id and not caller.may(needed, venue_id):
+            caller = await self._who_asks_now(raw)  # they may have been let in since they were looked up
         self._judge(raw, caller, venue_id, venue)
         given = None
         if self._decoder is not None:
@@ -80,10 +81,14 @@ class Endpoint:
         claim = self._claim(raw, caller, venue_id, given)
         return Request(self._parts.engine, raw, given, caller, venue_id, venue, code, claim, route.words)
 
-    async def _who_asks(self, raw: RawRequest) -> Caller:
+    async def _who_asks_now(self, raw: RawRequest) -> Caller:
+        """Asked of the store: the first look may be from a second ago."""
+        return await self._who_asks(raw, self._parts.auth.caller_now)
+
+    async def _who_asks(self, raw: RawRequest, look: Callable[[RawRequest], Awaitable[Caller]]) -> Caller:
         """Credentials that are no good are charged to the address: looking them up is work, too."""
         try:
-            return await self._parts.auth.caller(raw)
+            return await look(raw)
         except BadRequest:
             verdict = await self._parts.limits.charge("look", ANYBODY, raw)
             if verdict is not None and not verdict.allowed:
@@ -99,7 +104,7 @@ class Endpoint:
         began = loop.time()
         given = await read_json(raw, decoder)
         if loop.time() - began > AT_ONCE_SECONDS:
-            caller = await self._who_asks(raw)
+            caller = await self._who_asks_now(raw)
             self._judge(raw, caller, venue_id, venue)
         return caller, given
 

@@ -5,8 +5,7 @@ from typing import ClassVar, Literal
 import msgspec
 
 from dawr import __version__
-from dawr.engine.engine import Busy
-from dawr.ports import StoreFault
+from dawr.ports import Busy, StoreFault
 from dawr.web.api.queues import NoInput
 from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest, problem_of

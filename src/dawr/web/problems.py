@@ -6,8 +6,7 @@ from typing import ClassVar
 import msgspec
 
 from dawr.domain.errors import Closed, Conflict, Forbidden, Full, Invalid, NotFound, Refused, TooOften
-from dawr.engine.engine import Busy
-from dawr.ports import ClockUntrusted, OutcomeUnknown, StoreAway, StoreFault, Unstorable
+from dawr.ports import Busy, ClockUntrusted, OutcomeUnknown, StoreAway, StoreFault, Unstorable
 from dawr.reliability.idempotency import ClaimLost, InProgress, KeyConflict, KeyReused, Reply
 from dawr.reliability.rate_limit import Policy, Verdict, headers
 

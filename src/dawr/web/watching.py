@@ -3,10 +3,10 @@
 from typing import Any
 
 from dawr.domain.venue import VenueId
-from dawr.engine.engine import Stopping
 from dawr.live.frames import EventId, event_id
 from dawr.live.hub import HubClosed, TooManyStreams
 from dawr.live.joining import Wish
+from dawr.ports import Stopping
 from dawr.web.client_address import limit_key
 from dawr.web.event_stream import Stream
 from dawr.web.parts import Parts

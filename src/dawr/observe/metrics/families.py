@@ -65,6 +65,8 @@ EVENT_LAG_SECONDS = Family(
 )
 STORE_UP = Family("dawr_store_up", "gauge", "1 while a command could be stored.", several="least")
 SHARED_UP = Family("dawr_shared_up", "gauge", "1 while the shared Redis or Valkey answers.", several="least")
+WORKS_FAILING = Family("dawr_works_failing", "gauge", "Works that failed and are begun again, over all processes.")
+WORK_FAILURES = Family("dawr_work_failures_total", "counter", "How often a work failed and was begun again.", ("work",))
 WORKERS = Family("dawr_workers", "gauge", "Processes that serve.")
 BUILD_INFO = Family("dawr_build_info", "gauge", "Always 1; the version is its label.", ("version",))
 
@@ -87,6 +89,8 @@ FAMILIES = (
     EVENT_LAG_SECONDS,
     STORE_UP,
     SHARED_UP,
+    WORKS_FAILING,
+    WORK_FAILURES,
     WORKERS,
     BUILD_INFO,
 )

@@ -23,33 +23,33 @@ MS_PER_SECOND = 1000
 
 
 class Metrics:
-    """`place` is which of the regions this process counts in."""
+    """`slot` is which of the regions this process counts in."""
 
     def __init__(
-        self, regions: Sequence[Region] | None = None, place: int = 0, *, untimed: Collection[str] = ()
+        self, regions: Sequence[Region] | None = None, slot: int = 0, *, untimed: Collection[str] = ()
     ) -> None:
         self._regions = regions or (Region(),)
-        self._region = self._regions[place]
+        self._region = self._regions[slot]
         self._words = self._region.words
-        self._slots = dict(self._region.slots())
-        self._series = Counter(key[0] for key in self._slots)
+        self._offsets = dict(self._region.offsets())
+        self._series = Counter(key[0] for key in self._offsets)
         self._untimed = frozenset(untimed)
         self._by_request: dict[tuple[str, str, int], tuple[int, int | None]] = {}
         self.name_of: Callable[[VenueId], str] = str
         """What a venue is called. The engine knows, once it has met it."""
         self._forget_measures()
-        self._batch = self._slot(families.BATCH_COMMANDS)
-        self._commit = self._slot(families.COMMIT_SECONDS)
-        self._lag = self._slot(families.EVENT_LAG_SECONDS)
+        self._batch = self._offset(families.BATCH_COMMANDS)
+        self._commit = self._offset(families.COMMIT_SECONDS)
+        self._lag = self._offset(families.EVENT_LAG_SECONDS)
 
     # What happens
 
     def answered(self, method: str, route: str, status: int, took_ns: int) -> None:
         """A request, with the line in the access log."""
-        slots = self._by_request.get((method, route, status))
-        if slots is None:
-            slots = self._by_request[method, route, status] = self._slots_of_request(method, route, status)
-        words, (count, histogram) = self._words, slots
+        offsets = self._by_request.get((method, route, status))
+        if offsets is None:
+            offsets = self._by_request[method, route, status] = self._offsets_of_request(method, route, status)
+        words, (count, histogram) = self._words, offsets
         words[count] += 1.0
         if histogram is not None:
             seconds = took_ns / NS_PER_SECOND
@@ -72,7 +72,7 @@ class Metrics:
                     called.add(event.ticket_id)
             for family, counted in ((families.JOINS, joins), (families.CALLS, calls)):
                 for queue, count in counted.items():
-                    self._words[self._slot(family, venue, queue)] += count
+                    self._words[self._offset(family, venue, queue)] += count
             if called:
                 self._waited(
                     venue, (t for t in (*changes.changed_tickets, *changes.new_tickets) if t.ticket_id in called)
@@ -96,12 +96,15 @@ class Metrics:
     def idempotency(self, outcome: str) -> None:
         self._add(families.IDEMPOTENCY, outcome)
 
+    def work_failed(self, name: str) -> None:
+        self._add(families.WORK_FAILURES, name)
+
     # What is measured
 
     def measure(self, measured: dict[Family, float]) -> None:
         """How things stand in this process now; from then on it is one of those that serve."""
         for family, value in measured.items():
-            self._words[self._slot(family)] = value
+            self._words[self._offset(family)] = value
         self._region.live()
 
     def text(self, version: str) -> bytes:
@@ -116,41 +119,41 @@ class Metrics:
     # Inside
 
     def _add(self, family: Family, *labels: str) -> None:
-        self._words[self._slot(family, *labels)] += 1.0
+        self._words[self._offset(family, *labels)] += 1.0
 
     def _waited(self, venue: str, tickets: Iterable[Ticket]) -> None:
         """A ticket that was called; a call that was undone in the same batch has no wait."""
-        slot = self._slot(families.WAIT_SECONDS, venue)
+        offset = self._offset(families.WAIT_SECONDS, venue)
         for ticket in tickets:
             if ticket.waited_ms is not None:
-                self._observe(slot, families.WAIT_BOUNDS, ticket.waited_ms / MS_PER_SECOND)
+                self._observe(offset, families.WAIT_BOUNDS, ticket.waited_ms / MS_PER_SECOND)
 
-    def _observe(self, slot: int, bounds: tuple[float, ...], value: float) -> None:
+    def _observe(self, offset: int, bounds: tuple[float, ...], value: float) -> None:
         words = self._words
-        words[slot] += value
-        words[slot + 1 + bisect_left(bounds, value)] += 1.0
+        words[offset] += value
+        words[offset + 1 + bisect_left(bounds, value)] += 1.0
 
-    def _slot(self, family: Family, *labels: str) -> int:
-        slot = self._slots.get((family.name, *labels))
-        return self._new_slot(family, labels) if slot is None else slot
+    def _offset(self, family: Family, *labels: str) -> int:
+        offset = self._offsets.get((family.name, *labels))
+        return self._new_offset(family, labels) if offset is None else offset
 
-    def _new_slot(self, family: Family, labels: tuple[str, ...]) -> int:
+    def _new_offset(self, family: Family, labels: tuple[str, ...]) -> int:
         """Counted as `other` when there are too many, and so is what comes next: this is not remembered."""
         key: Key = (family.name, *(label[:LONGEST_LABEL] for label in labels))
         if self._series[family.name] >= MOST_SERIES:
             key = (family.name, *(OTHER for _ in labels))
-        if key not in self._slots:
+        if key not in self._offsets:
             self._series[family.name] += 1
-            self._slots[key] = self._region.add(key, family.width)
-        return self._slots[key]
+            self._offsets[key] = self._region.add(key, family.width)
+        return self._offsets[key]
 
-    def _slots_of_request(self, method: str, route: str, status: int) -> tuple[int, int | None]:
-        count = self._slot(families.REQUESTS, route, method, str(status))
-        return count, None if route in self._untimed else self._slot(families.REQUEST_SECONDS, route)
+    def _offsets_of_request(self, method: str, route: str, status: int) -> tuple[int, int | None]:
+        count = self._offset(families.REQUESTS, route, method, str(status))
+        return count, None if route in self._untimed else self._offset(families.REQUEST_SECONDS, route)
 
     def _forget_measures(self) -> None:
-        """What somebody measured who was in this place before."""
+        """What somebody measured who was in this slot before."""
         self._region.die()
         for family in families.FAMILIES:
-            if family.kind == "gauge" and (slot := self._slots.get((family.name,))) is not None:
-                self._words[slot] = 0.0
+            if family.kind == "gauge" and (offset := self._offsets.get((family.name,))) is not None:
+                self._words[offset] = 0.0

@@ -1,7 +1,7 @@
-"""The numbers of one place among the workers, in memory that outlives the process which counts there.
+"""The numbers of one slot among the workers, in memory that outlives the process which counts there.
 
 The supervisor makes it before it forks. A worker that is killed leaves its numbers behind, and
-the next one in its place counts on from them: a counter never goes down. One process writes,
+the next one in its slot counts on from them: a counter never goes down. One process writes,
 all may read, and nobody waits: a series is written behind the end before the end is moved, and
 a number is eight bytes that change at once.
 """
@@ -56,12 +56,12 @@ class Region:
         self.words[start] = width
         self.words[start + 1] = len(name)
         self._bytes[(start + 2) * WORD : (start + 2) * WORD + len(name)] = name
-        for slot in range(first, first + width):
-            self.words[slot] = 0.0  # somebody may have died here before the end was moved
+        for offset in range(first, first + width):
+            self.words[offset] = 0.0  # somebody may have died here before the end was moved
         self.words[END] = first + width
         return first
 
-    def slots(self) -> Mapping[Key, int]:
+    def offsets(self) -> Mapping[Key, int]:
         """Where the first value of each series is."""
         return {key: first for key, first, _ in self._series()}
 
@@ -71,7 +71,7 @@ class Region:
             yield key, [words[first]] if width == 1 else list(words[first : first + width])
 
     def _series(self) -> list[tuple[Key, int, int]]:
-        """Key, place and width of each. They only become more, so those that are known need not be read again."""
+        """Key, offset and width of each. They only become more, so those that are known need not be read again."""
         at, end = self._walked_to, int(self.words[END])
         while at < end:
             width, length = int(self.words[at]), int(self.words[at + 1])

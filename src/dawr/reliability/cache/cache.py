@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 import msgspec
 import structlog
 
-from dawr.reliability.cache.entries import CacheAway, Entries, Keep, Look
+from dawr.reliability.cache.entries import CacheAway, Entries, Found, Keep
 
 T = TypeVar("T")
 
@@ -32,28 +32,28 @@ class ComputingCancelled(Exception):
 class Flight:
     """One computing, and all of this process who wait for it."""
 
-    __slots__ = ("keep", "look", "task", "value")
+    __slots__ = ("found", "keep", "task", "value")
 
-    def __init__(self, keep: Keep, look: Look | None) -> None:
+    def __init__(self, keep: Keep, found: Found | None) -> None:
         self.keep = keep
-        self.look = look
+        self.found = found
         """What was found before it began; None: where the entries are kept was away."""
         self.value: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self.task: asyncio.Task[None] | None = None
 
-    def may_serve(self, look: Look | None) -> bool:
+    def may_serve(self, found: Found | None) -> bool:
         """Whether somebody who found this may have what is computed here: nothing was invalidated in between.
 
-        Who could not look does not know what others invalidated, and takes nothing that is done already.
+        Who could not read does not know what others invalidated, and takes nothing that is done already.
         """
-        if look is None:
+        if found is None:
             return not self.value.done()
-        return self.look is not None and self.look.since == look.since
+        return self.found is not None and self.found.since == found.since
 
-    def take_lead(self, look: Look) -> None:
+    def take_lead(self, found: Found) -> None:
         """Somebody here was told to compute while this one still waits for another process."""
-        if self.look is not None and not self.look.leads:
-            self.look = look
+        if self.found is not None and not self.found.leads:
+            self.found = found
 
 
 class Cache:
@@ -80,20 +80,20 @@ class Cache:
         """
         keep = _keep(tags, ttl_ms, stale_ms)
         try:
-            look = await self._entries.look(key, keep)
+            found = await self._entries.read(key, keep)
         except CacheAway:
             self._count("away")
             return await asyncio.shield(self._flight(key, compute, keep, None).value)
-        if look.is_fresh and look.value is not None:
+        if found.is_fresh and found.value is not None:
             self._count("hit")
-            return look.value
-        if look.value is not None:
+            return found.value
+        if found.value is not None:
             self._count("stale")
-            if look.leads:
-                self._flight(key, compute, keep, look)
-            return look.value
+            if found.leads:
+                self._flight(key, compute, keep, found)
+            return found.value
         self._count("miss")
-        return await asyncio.shield(self._flight(key, compute, keep, look).value)
+        return await asyncio.shield(self._flight(key, compute, keep, found).value)
 
     async def put(self, key: str, value: bytes, *, tags: Collection[str] = (), ttl_ms: int, stale_ms: int = 0) -> None:
         """Keep what is known to be true now. What had to be read first is for `get`, which watches for changes."""
@@ -137,16 +137,16 @@ class Cache:
             await asyncio.wait(self._tasks)
         await self._entries.close()
 
-    def _flight(self, key: str, compute: Compute, keep: Keep, look: Look | None) -> Flight:
+    def _flight(self, key: str, compute: Compute, keep: Keep, found: Found | None) -> Flight:
         """The one under way, or a new one."""
         flight = self._flights.get(key)
-        if flight is None or not flight.may_serve(look):
-            flight = self._flights[key] = Flight(keep, look)
+        if flight is None or not flight.may_serve(found):
+            flight = self._flights[key] = Flight(keep, found)
             flight.task = asyncio.get_running_loop().create_task(self._fly(key, compute, flight))
             self._tasks.add(flight.task)
             flight.task.add_done_callback(partial(self._landed, key, flight))
-        elif look is not None and look.leads:
-            flight.take_lead(look)
+        elif found is not None and found.leads:
+            flight.take_lead(found)
         return flight
 
     async def _fly(self, key: str, compute: Compute, flight: Flight) -> None:
@@ -161,32 +161,32 @@ class Cache:
             raise
         except Exception as error:  # noqa: BLE001 - whatever it is, it is for those who wait
             flight.value.set_exception(error)
-            if flight.look is not None and flight.look.leads:
+            if flight.found is not None and flight.found.leads:
                 with suppress(CacheAway):
-                    await self._entries.release(key, flight.look)
+                    await self._entries.release(key, flight.found)
             return
         flight.value.set_result(value)
-        if flight.look is not None:
+        if flight.found is not None:
             with suppress(CacheAway):
-                await self._entries.store(key, value, flight.keep, flight.look)
+                await self._entries.store(key, value, flight.keep, flight.found)
 
     async def _wait_for_others(self, key: str, flight: Flight) -> None:
         """Another process computes it. If that takes too long, or comes to nothing, it is computed here."""
         loop = asyncio.get_running_loop()
         until, pause = loop.time() + self._wait_seconds, SHORTEST_PAUSE_SECONDS
-        while flight.look is not None and not flight.look.leads and loop.time() < until:
+        while flight.found is not None and not flight.found.leads and loop.time() < until:
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
             try:
-                look = await self._entries.look(key, flight.keep)
+                found = await self._entries.read(key, flight.keep)
             except CacheAway:
-                flight.look = None
+                flight.found = None
                 return
-            if look.value is not None:
-                flight.value.set_result(look.value)
+            if found.value is not None:
+                flight.value.set_result(found.value)
                 return
-            if not flight.look.leads:
-                flight.look = look
+            if not flight.found.leads:
+                flight.found = found
 
     def _landed(self, key: str, flight: Flight, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
@@ -195,7 +195,7 @@ class Cache:
         if not flight.value.done():
             flight.value.set_exception(ComputingCancelled())  # before it began
         error = flight.value.exception()  # whoever waited has it
-        if error is not None and flight.look is not None and flight.look.value is not None:
+        if error is not None and flight.found is not None and flight.found.value is not None:
             log.warning("cache.not-renewed", fault=type(error).__name__)
 
 

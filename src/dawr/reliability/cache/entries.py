@@ -16,14 +16,14 @@ class CacheAway(Exception):
     """Where the entries are kept cannot be reached now."""
 
 
-class Look(msgspec.Struct, frozen=True):
+class Found(msgspec.Struct, frozen=True):
     """What was found under a key."""
 
     value: bytes | None
     is_fresh: bool = False
     """Not so: it may be served while somebody computes it anew."""
     since: Since = ()
-    """Taken in the same step as the look, for whoever computes now."""
+    """Taken in the same step, for whoever computes now."""
     leads: bool = False
     """Whether to compute is this asker's part; nobody else was told so lately."""
     token: str = ""
@@ -49,13 +49,13 @@ class Entries(Protocol):
     whether others do not find it either.
     """
 
-    async def look(self, key: str, keep: Keep) -> Look:
+    async def read(self, key: str, keep: Keep) -> Found:
         """What is there and valid; if it is not fresh, also all that is needed to compute it."""
 
-    async def store(self, key: str, value: bytes, keep: Keep, look: Look | None) -> bool:
-        """Keep a value with its tags in one step, unless one was invalidated since the look; None: under what is."""
+    async def store(self, key: str, value: bytes, keep: Keep, found: Found | None) -> bool:
+        """Keep a value with its tags in one step, unless one was invalidated since it was read; None: under what is."""
 
-    async def release(self, key: str, look: Look) -> None:
+    async def release(self, key: str, found: Found) -> None:
         """Whoever led gives up: another may."""
 
     async def invalidate(self, tags: Collection[str] | None) -> bool:

@@ -7,7 +7,7 @@ from itertools import count
 import msgspec
 import structlog
 
-from dawr.reliability.cache.entries import Keep, Look, Since
+from dawr.reliability.cache.entries import Found, Keep, Since
 from dawr.reliability.cache.patterns import matching
 
 log = structlog.get_logger("dawr.reliability")
@@ -48,7 +48,7 @@ class MemoryEntries:
     def __len__(self) -> int:
         return len(self._entries)
 
-    async def look(self, key: str, keep: Keep) -> Look:
+    async def read(self, key: str, keep: Keep) -> Found:
         entry = self._entries.get(key)
         if entry is not None:
             now = self._ticks()
@@ -58,11 +58,11 @@ class MemoryEntries:
             else:
                 self._entries.move_to_end(key)
                 if now < entry.fresh_until:
-                    return Look(entry.value, is_fresh=True)
-        return Look(None if entry is None else entry.value, since=self._since(keep.tags), leads=True)
+                    return Found(entry.value, is_fresh=True)
+        return Found(None if entry is None else entry.value, since=self._since(keep.tags), leads=True)
 
-    async def store(self, key: str, value: bytes, keep: Keep, look: Look | None) -> bool:
-        since = self._since(keep.tags) if look is None else look.since
+    async def store(self, key: str, value: bytes, keep: Keep, found: Found | None) -> bool:
+        since = self._since(keep.tags) if found is None else found.since
         if self._now(keep.tags) != since:
             return False
         self._drop(key)
@@ -74,7 +74,7 @@ class MemoryEntries:
             self._drop(next(iter(self._entries)))
         return True
 
-    async def release(self, key: str, look: Look) -> None:
+    async def release(self, key: str, found: Found) -> None:
         """In one process, who leads is known without it."""
 
     async def invalidate(self, tags: Collection[str] | None) -> bool:

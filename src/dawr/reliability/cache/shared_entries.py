@@ -12,8 +12,9 @@ from collections.abc import Callable, Collection
 
 import structlog
 
-from dawr.reliability.cache.entries import TAG_OUTLIVES_MS, CacheAway, Keep, Look
-from dawr.reliability.cache.redis_pipeline import Command, RedisPipeline, Script
+from dawr.reliability.cache.entries import TAG_OUTLIVES_MS, CacheAway, Found, Keep
+from dawr.reliability.cache.redis_pipeline import Command, RedisPipeline
+from dawr.reliability.lua import Script
 from dawr.reliability.shared import Shared, SharedAway
 
 log = structlog.get_logger("dawr.reliability")
@@ -37,31 +38,33 @@ class SharedEntries:
         self._tag = f"{shared.prefix}{name}:tag:"
         self._all = f"{shared.prefix}{name}:all"
         self._pipeline = RedisPipeline(shared, self._all)
-        self._look, self._store, self._release = Script.read("look"), Script.read("store"), Script.read("release")
+        self._read, self._store, self._release = (
+            Script.beside(__file__, name) for name in ("read", "store", "release")
+        )
 
-    async def look(self, key: str, keep: Keep) -> Look:
+    async def read(self, key: str, keep: Keep) -> Found:
         arguments = (self._new_token(), self._lead_ms, keep.life_ms + TAG_OUTLIVES_MS)
-        command = Command(self._look, self._keys(key, keep.tags), arguments)
-        is_fresh, value, *rest = await self._pipeline.ask(command, alike=(key, keep.tags))
+        command = Command(self._read, self._keys(key, keep.tags), arguments)
+        is_fresh, value, *rest = await self._pipeline.run(command, group=(key, keep.tags))
         if is_fresh:
-            return Look(value, is_fresh=True)
+            return Found(value, is_fresh=True)
         leads, token, *since = rest
-        return Look(value, since=tuple(since), leads=bool(leads), token=token.decode())
+        return Found(value, since=tuple(since), leads=bool(leads), token=token.decode())
 
-    async def store(self, key: str, value: bytes, keep: Keep, look: Look | None) -> bool:
-        token, since = (self._new_token(), ()) if look is None else (look.token, look.since)
+    async def store(self, key: str, value: bytes, keep: Keep, found: Found | None) -> bool:
+        token, since = (self._new_token(), ()) if found is None else (found.token, found.since)
         arguments = (value, keep.ttl_ms, keep.stale_ms, TAG_OUTLIVES_MS, token, *since)
-        return bool(await self._pipeline.ask(Command(self._store, self._keys(key, keep.tags), arguments)))
+        return bool(await self._pipeline.run(Command(self._store, self._keys(key, keep.tags), arguments)))
 
-    async def release(self, key: str, look: Look) -> None:
-        await self._pipeline.ask(Command(self._release, [f"{self._lead}{key}"], (look.token,)))
+    async def release(self, key: str, found: Found) -> None:
+        await self._pipeline.run(Command(self._release, [f"{self._lead}{key}"], (found.token,)))
 
     async def invalidate(self, tags: Collection[str] | None) -> bool:
         keys = [self._all] if tags is None else [f"{self._tag}{tag}" for tag in tags]
-        return await self._pipeline.take_away(keys)
+        return await self._pipeline.delete(keys)
 
     async def delete(self, key: str) -> bool:
-        return await self._pipeline.take_away([f"{self._entry}{key}"])
+        return await self._pipeline.delete([f"{self._entry}{key}"])
 
     async def delete_pattern(self, pattern: str) -> int:
         """By a scan from cursor 0 until it is 0 again: the server is never held up, whatever it holds."""

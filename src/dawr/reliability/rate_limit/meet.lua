@@ -1,9 +1,9 @@
 -- A process finds the store, and hears which life of it this is and whether to judge by it.
--- A store that lost what it knew begins a new life: it judges when all processes have put back what
+-- A store that lost what it knew begins a new life: it judges when all processes have reported what
 -- they had charged, or have had the time to.
 -- KEYS[1]  the register
--- ARGV     the server that the caller has found, or empty if it knows a life already; the life into which the
---          caller has just put everything back, or empty; how many processes there are; the time they have, in
+-- ARGV     the server that the caller has found, or empty if it knows a life already; the life to which the
+--          caller has just reported everything, or empty; how many processes there are; the time they have, in
 --          microseconds; how long an unused register is kept, in milliseconds
 -- Returns  the life, and 1 if it judges
 local time = redis.call('TIME')

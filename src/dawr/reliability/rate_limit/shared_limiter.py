@@ -2,23 +2,25 @@
 
 Whatever the store allows is also remembered here. So when it is away this process goes on
 with its share of the quota, and what it had allowed before counts; and when it comes back, this
-process first puts back what the store does not know. It is never open.
+process first reports what the store does not know. It is never open.
 
 A process is in one of three states:
 
 - alone: the store is away, or does not know yet what this process has charged. Its share is judged here.
-- both: it knows, but others may not have put theirs back yet. Whoever is let in must fit here and there.
+- both: it knows, but others may not have reported theirs yet. Whoever is let in must fit here and there.
 - shared: the store judges.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Literal, NoReturn, Self
 
 import structlog
 
-from dawr.reliability.rate_limit.gathering import Charges, Gathering, Marked
+from dawr.reliability.drain import Drain
+from dawr.reliability.rate_limit.charges import Batch, Charge, Marked
 from dawr.reliability.rate_limit.local import LocalLimiter
 from dawr.reliability.rate_limit.policy import Policy, Verdict, whole_seconds
 from dawr.reliability.rate_limit.shared_log import US_PER_MS, Aged, Charged, Meeting, SharedLog, Wanted
@@ -27,11 +29,11 @@ from dawr.reliability.shared import Shared, SharedAway
 
 log = structlog.get_logger("dawr.reliability")
 
-LOOKS_EVERY_SECONDS = 1.0
-LOOKS_AGAIN_SECONDS = 0.25
+POLL_SECONDS = 1.0
+POLL_ALONE_SECONDS = 0.25
 MOST_LOGS_AT_ONCE = 256
 """In one call: the store does nothing else meanwhile."""
-MOST_PUT_BACK_AT_ONCE = 1000
+MOST_REPORTED_AT_ONCE = 1000
 
 State = Literal["alone", "both", "shared"]
 
@@ -55,12 +57,12 @@ class SharedLimiter:
         self._ticks = ticks
         self._processes = processes
         self._own = LocalLimiter(ticks, most_keys=most_keys)
-        self._owed = Unreported(ticks, most_keys=most_keys)
-        self._gathering = Gathering(self._send, self._own.take_back, most_at_once=MOST_LOGS_AT_ONCE)
+        self._unreported = Unreported(ticks, most_keys=most_keys)
+        self._drain: Drain[Charge | Marked, Batch] = Drain(self._next_batch, self._send, Batch.fail)
         self._state: State = "alone"
         self._life = ""
         self._known_in = ""
-        self._stirred = asyncio.Event()
+        self._went_alone = asyncio.Event()
 
     @property
     def is_local(self) -> bool:
@@ -75,36 +77,38 @@ class SharedLimiter:
             held = self._own.judge(self._share(policy), key)
             if not held.allowed:
                 return held
-        return await self._gathering.charge(policy, key, held)
+        charge = Charge(policy, key, held, asyncio.get_running_loop().create_future())
+        self._drain.add(charge)
+        return await charge.answer
 
     async def give_back(self, verdict: Verdict) -> None:
         """The store hears of it with the next charges. If it cannot, it counts one too many for a window."""
         self._own.take_back(verdict)
         if not isinstance(verdict, Marked):
-            self._owed.take_back(verdict)
+            self._unreported.take_back(verdict)
         elif verdict.life == self._life and self._state != "alone":
-            self._gathering.give_back(verdict)
+            self._drain.add(verdict)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Self]:
-        """Look for the store once, and then again and again beside what is done."""
-        await self.look()
-        looking = asyncio.create_task(self._run())
+        """Check the store once, and then poll it beside what is done."""
+        await self.check_store()
+        polling = asyncio.create_task(self.poll())
         try:
             yield self
         finally:
-            looking.cancel()
-            await asyncio.wait([looking])
+            polling.cancel()
+            await asyncio.wait([polling])
 
-    async def _run(self) -> NoReturn:
+    async def poll(self) -> NoReturn:
         while True:
-            self._stirred.clear()
-            await self.look()
+            self._went_alone.clear()
+            await self.check_store()
             with suppress(TimeoutError):
-                async with asyncio.timeout(LOOKS_AGAIN_SECONDS if self.is_local else LOOKS_EVERY_SECONDS):
-                    await self._stirred.wait()
+                async with asyncio.timeout(POLL_ALONE_SECONDS if self.is_local else POLL_SECONDS):
+                    await self._went_alone.wait()
 
-    async def look(self) -> None:
+    async def check_store(self) -> None:
         """See whether the store is there, whether it is the one that was known, and judge by it when that is right."""
         try:
             if self._state == "alone":
@@ -118,16 +122,16 @@ class SharedLimiter:
         met = await self._log.meet(processes=self._processes())
         if met.life != self._life:
             self._life = met.life
-            self._owed.owe_all(self._own)
-        while self._owed.keys():
-            if not await self._put_back(met.life):
+            self._unreported.report_all_again(self._own)
+        while self._unreported.keys():
+            if not await self._report(met.life):
                 return
-        # Nothing is awaited since the last look at what is owed: from here on the store hears of every charge.
+        # Nothing is awaited since it was seen that nothing is unreported: from here on the store hears of every charge.
         self._state = "both"
         if self._known_in != met.life:
             # Said once only: should it be lost, all wait as long as they would for the slowest.
             self._known_in = met.life
-            met = await self._log.say_put_back(met.life, processes=self._processes())
+            met = await self._log.say_reported(met.life, processes=self._processes())
         self._go_on(met)
 
     def _go_on(self, met: Meeting) -> None:
@@ -140,19 +144,19 @@ class SharedLimiter:
     def _count_alone(self) -> None:
         if self._state != "alone":
             self._state = "alone"
-            self._stirred.set()
+            self._went_alone.set()
             log.warning("limits.local", processes=self._processes())
 
-    async def _put_back(self, life: str) -> bool:
-        """Some of what is owed. What was on its way when the store went away is owed still."""
-        pieces = self._owed.take(most_logs=MOST_LOGS_AT_ONCE, most_times=MOST_PUT_BACK_AT_ONCE)
+    async def _report(self, life: str) -> bool:
+        """Some of what is unreported. What was on its way when the store went away is unreported still."""
+        pieces = self._unreported.take(most_logs=MOST_LOGS_AT_ONCE, most_times=MOST_REPORTED_AT_ONCE)
         now = self._ticks()
         # A millisecond younger than measured, and so never too old.
         aged = [Aged(*kind, key, [max(0, now - at - 1) for at in times]) for kind, key, times in pieces]
         try:
-            return await self._log.put_back(life, aged)
+            return await self._log.report(life, aged)
         except BaseException:
-            self._owed.owe_again(pieces)
+            self._unreported.put_back(pieces)
             raise
 
     def _share(self, policy: Policy) -> Policy:
@@ -161,31 +165,34 @@ class SharedLimiter:
     def _judge_alone(self, policy: Policy, key: str) -> Verdict:
         verdict = self._own.judge(self._share(policy), key)
         if verdict.allowed:
-            self._owed.keep(verdict.policy, key, verdict.at)
+            self._unreported.keep(verdict.policy, key, verdict.at)
         return verdict
 
-    async def _send(self, charges: Charges, returned: list[Marked]) -> None:
+    def _next_batch(self, waiting: deque[Charge | Marked]) -> Batch:
+        return Batch.take(waiting, most_logs=MOST_LOGS_AT_ONCE, take_back=self._own.take_back)
+
+    async def _send(self, batch: Batch) -> None:
         life = self._life
-        wanted = [Wanted(policy, key, len(those)) for (policy, key), those in charges.items()]
-        given_back = [(verdict.policy, verdict.key, verdict.at_us) for verdict in returned if verdict.life == life]
+        wanted = [Wanted(policy, key, len(those)) for (policy, key), those in batch.charges.items()]
+        given_back = [(one.policy, one.key, one.at_us) for one in batch.returned if one.life == life]
         charged = None
         with suppress(SharedAway):
             charged = await self._log.charge(life, wanted, given_back)
         if charged is None:
             self._count_alone()
-            self._resolve_alone(charges)
+            self._resolve_alone(batch)
         else:
-            self._resolve(charges, charged, life)
+            self._resolve(batch, charged, life)
 
-    def _resolve_alone(self, charges: Charges) -> None:
-        for (policy, key), those in charges.items():
+    def _resolve_alone(self, batch: Batch) -> None:
+        for (policy, key), those in batch.charges.items():
             for one in those:
                 if one.held is not None:
-                    self._owed.keep(one.held.policy, key, one.held.at)
+                    self._unreported.keep(one.held.policy, key, one.held.at)
                 one.resolve(one.held or self._judge_alone(policy, key))
 
-    def _resolve(self, charges: Charges, charged: Charged, life: str) -> None:
-        for ((policy, key), those), counted in zip(charges.items(), charged.counted, strict=True):
+    def _resolve(self, batch: Batch, charged: Charged, life: str) -> None:
+        for ((policy, key), those), counted in zip(batch.charges.items(), charged.counted, strict=True):
             reset_seconds = whole_seconds(counted.wait_us / US_PER_MS)
             for place, one in enumerate(those):
                 if place < counted.charged:
@@ -212,7 +219,7 @@ class SharedLimiter:
 
     def _marked(self, verdict: Verdict, life: str, at_us: int) -> Verdict:
         if life != self._life:  # the life in which it was charged ended before its answer was read
-            self._owed.keep(verdict.policy, verdict.key, verdict.at)
+            self._unreported.keep(verdict.policy, verdict.key, verdict.at)
             return verdict
         return Marked(
             allowed=True,

@@ -6,13 +6,13 @@ before, or was emptied: then it no longer knows what had been charged, and says 
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 import redis.asyncio as redis
 from redis.exceptions import NoScriptError
 
+from dawr.reliability.lua import Script
 from dawr.reliability.rate_limit.policy import Policy
 from dawr.reliability.shared import Shared
 
@@ -48,7 +48,7 @@ class Charged(NamedTuple):
 class Meeting(NamedTuple):
     life: str
     judges: bool
-    """All processes have put back what they had charged, or have had the time to."""
+    """All processes have reported what they had charged, or have had the time to."""
 
 
 class Aged(NamedTuple):
@@ -60,19 +60,25 @@ class Aged(NamedTuple):
     ages_ms: Sequence[int]
 
 
-def script(name: str) -> str:
-    return Path(__file__).with_name(f"{name}.lua").read_text(encoding="utf-8")
+def script(name: str) -> Script:
+    return Script.beside(__file__, name)
 
 
 class SharedLog:
     """What is asked raises `SharedAway` when the store is. Another life is answered by nothing."""
 
-    def __init__(self, shared: Shared, *, charge: str = "", meet: str = "", put_back: str = "") -> None:
+    def __init__(
+        self,
+        shared: Shared,
+        *,
+        charge: Script | None = None,
+        meet: Script | None = None,
+        report: Script | None = None,
+    ) -> None:
         self._shared = shared
         self._charge = charge or script("charge")
-        self._charge_sha = hashlib.sha1(self._charge.encode(), usedforsecurity=False).hexdigest()
         self._meet = meet or script("meet")
-        self._put_back = put_back or script("put_back")
+        self._report = report or script("report")
         self._register = f"{shared.prefix}limits"
         self._hash_key = shared.prefix.encode()[:HASH_KEY_BYTES]
 
@@ -81,13 +87,13 @@ class SharedLog:
 
         async def asked(client: redis.Redis) -> list[bytes]:
             info = await client.info("server")
-            await client.script_load(self._charge)
+            await client.script_load(self._charge.text)
             return await self._met(client, str(info.get("run_id", "unknown")), "", processes)
 
         return _meeting(await self._shared.ask(asked))
 
-    async def say_put_back(self, life: str, *, processes: int) -> Meeting:
-        """Everything that this process owes is in this life."""
+    async def say_reported(self, life: str, *, processes: int) -> Meeting:
+        """This process has reported everything to this life."""
         return _meeting(await self._shared.ask(lambda client: self._met(client, "", life, processes)))
 
     async def charge(
@@ -105,7 +111,7 @@ class SharedLog:
 
         async def asked(client: redis.Redis) -> list[int]:
             try:
-                return list(await client.evalsha(self._charge_sha, 1, *arguments))
+                return list(await client.evalsha(self._charge.sha, 1, *arguments))
             except NoScriptError:
                 return []  # a server that does not know the script is not the one that was met
 
@@ -115,18 +121,18 @@ class SharedLog:
         first = 1 + 3 * len(given_back)
         return Charged(answer[0], [Counted(*answer[n : n + 3]) for n in range(first, len(answer), 3)])
 
-    async def put_back(self, life: str, logs: Iterable[Aged]) -> bool:
+    async def report(self, life: str, logs: Iterable[Aged]) -> bool:
         packed: list[str | int | list[int]] = []
         for log in logs:
             ages_us = [age * US_PER_MS for age in log.ages_ms]
             name = self._name(life, log.name, log.window_seconds, log.key)
             packed += (name, log.window_seconds * US_PER_SECOND, ages_us)
-        arguments = (self._register, life, msgspec.msgpack.encode(packed))
-        return bool(await self._shared.ask(lambda client: client.eval(self._put_back, 1, *arguments)))
+        given = (life, msgspec.msgpack.encode(packed))
+        return bool(await self._shared.ask(lambda client: self._report.run(client, [self._register], *given)))
 
-    async def _met(self, client: redis.Redis, server: str, put_back_into: str, processes: int) -> list[bytes]:
-        given = [server, put_back_into, str(processes), str(SETTLED_AFTER_US), str(REGISTER_KEPT_MS)]
-        return list(await client.eval(self._meet, 1, self._register, *given))
+    async def _met(self, client: redis.Redis, server: str, reported_to: str, processes: int) -> list[bytes]:
+        given = [server, reported_to, str(processes), str(SETTLED_AFTER_US), str(REGISTER_KEPT_MS)]
+        return list(await self._meet.run(client, [self._register], *given))
 
     def _name(self, life: str, policy: str, window_seconds: int, key: str) -> str:
         """A key may be long, or a secret: only its hash leaves this process."""

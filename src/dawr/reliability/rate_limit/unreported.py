@@ -11,14 +11,14 @@ Piece = tuple[Kind, str, "array[int]"]
 
 
 class Unreported(LocalLimiter):
-    def owe_all(self, own: LocalLimiter) -> None:
+    def report_all_again(self, own: LocalLimiter) -> None:
         """The store has lost everything."""
         self._logs = {}
         for kind, key, times in own.logs():
             self._logs.setdefault(kind, OrderedDict())[key] = times[:]
 
     def take(self, *, most_logs: int, most_times: int) -> list[Piece]:
-        """Some of it, the longest idle first. Nothing when nothing is owed."""
+        """Some of it, the longest idle first."""
         taken: list[Piece] = []
         for kind, logs in self._logs.items():
             for key in list(islice(logs, most_logs - len(taken))):
@@ -31,7 +31,7 @@ class Unreported(LocalLimiter):
                     return taken
         return taken
 
-    def owe_again(self, pieces: Iterable[Piece]) -> None:
+    def put_back(self, pieces: Iterable[Piece]) -> None:
         """They did not arrive, for all that is known."""
         for kind, key, times in pieces:
             logs = self._logs.setdefault(kind, OrderedDict())

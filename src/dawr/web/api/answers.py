@@ -5,13 +5,12 @@ Times are milliseconds since 1970 UTC. A queue or desk is named `venue:code`.
 
 import msgspec
 
-from dawr.domain import estimate
 from dawr.domain.queue import Audience, Queue, QueueState
 from dawr.domain.staff import Role
+from dawr.domain.standing import Standing, wait_minutes
 from dawr.domain.ticket import State, Ticket
 from dawr.domain.venue import Desk, Venue
 from dawr.operations.snapshots import QueueSnapshot
-from dawr.operations.ticket import Place
 
 
 class QueueAnswer(msgspec.Struct, frozen=True):
@@ -126,8 +125,8 @@ def queue_answer(venue: Venue, seen: QueueSnapshot) -> QueueAnswer:
         waiting=line.people_waiting,
         called=line.called,
         serving=line.serving,
-        wait_minutes=estimate.wait_minutes(queue, line, line.people_waiting),
-        mean_wait_minutes=seen.mean_wait_minutes,
+        wait_minutes=wait_minutes(queue, line, line.people_waiting),
+        mean_wait_minutes=line.mean_wait_minutes,
         near_turn=queue.near_turn,
         audience=queue.audience,
         floor=queue.floor,
@@ -171,21 +170,20 @@ def ticket_answer(venue: str, ticket: Ticket) -> TicketAnswer:
     )
 
 
-def place_answer(venue: str, place: Place) -> PlaceAnswer:
-    ticket = place.ticket
-    waits = ticket.state == "waiting"
+def place_answer(venue: str, standing: Standing, *, reserve_mode: bool) -> PlaceAnswer:
+    ticket = standing.ticket
     return PlaceAnswer(
         queue=f"{venue}:{ticket.queue_id}",
         number=ticket.number,
         label=ticket.label,
         state=ticket.state,
-        ahead=place.ahead,
-        position=place.ahead + 1 if waits else 0,
-        wait_minutes=place.wait_minutes,
-        near_turn=place.is_near,
+        ahead=standing.ahead,
+        position=standing.position,
+        wait_minutes=standing.wait_minutes,
+        near_turn=standing.is_near,
         desk=None if ticket.desk_id is None else f"{venue}:{ticket.desk_id}",
         party_size=ticket.party_size,
-        reserve_mode=place.reserve_mode,
+        reserve_mode=reserve_mode,
     )
 
 

@@ -8,16 +8,17 @@ from msgspec import Meta
 from dawr.domain.errors import UnknownQueue, UnknownVenue, UnknownVisit
 from dawr.domain.events import LineFacts
 from dawr.domain.queue import QueueId
+from dawr.domain.standing import Standing
 from dawr.domain.ticket import State
 from dawr.domain.venue import VenueId
 from dawr.domain.visit import Link
 from dawr.live.feed import Unresumable
-from dawr.live.forms import Published, Standing
+from dawr.live.forms import Published
 from dawr.live.frames import EventId, frame, mark
 from dawr.live.joining import Follow, Wish
 from dawr.operations.snapshots import AtMoment, LookAtQueue, LookAtVenue, LookAtVisit, Moment
-from dawr.operations.ticket import Place
-from dawr.web.api.answers import PlaceAnswer, queue_answer, venue_answer
+from dawr.operations.ticket import Joined
+from dawr.web.api.answers import place_answer, queue_answer, venue_answer
 from dawr.web.event_stream import Stream
 from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest
@@ -113,7 +114,6 @@ class OwnPlace(msgspec.Struct, frozen=True):
     """Where the holder of a link stands."""
 
     venue: str
-    party_size: int
     reserve_mode: bool
 
     def present(self, standing: Standing, at: bytes) -> bytes:
@@ -129,21 +129,7 @@ class OwnPlace(msgspec.Struct, frozen=True):
         return b""
 
     def _answer(self, standing: Standing) -> bytes:
-        return _encode(
-            PlaceAnswer(
-                queue=f"{self.venue}:{standing.queue.id}",
-                number=standing.number,
-                label=standing.label,
-                state=standing.state,
-                ahead=standing.ahead,
-                position=standing.position,
-                wait_minutes=standing.wait_minutes,
-                near_turn=standing.is_near,
-                desk=None if standing.desk is None else f"{self.venue}:{standing.desk}",
-                party_size=self.party_size,
-                reserve_mode=self.reserve_mode,
-            )
-        )
+        return _encode(place_answer(self.venue, standing, reserve_mode=self.reserve_mode))
 
 
 class PlainNotices:
@@ -198,14 +184,14 @@ async def _picture(parts: Parts, venue_id: VenueId, queue: QueueId | None) -> tu
 
 
 async def _as_staff(parts: Parts, request: Request[EventsQuery], venue_id: VenueId, wish: Wish) -> Stream:
-    """Whoever lost their place while they joined is not left watching; who loses it later is asked again."""
+    """Whoever lost their membership while they joined is not left watching; who loses it later is asked again."""
     is_staffs = wish.form is not None and wish.form.is_staffs
     if is_staffs:
         wish = msgspec.structs.replace(wish, still_may=lambda: _still_may(parts, request.raw, venue_id))
     stream = await watch(parts, request, venue_id, wish)
     if is_staffs:
         try:
-            still = (await parts.auth.caller(request.raw)).may("viewer", venue_id)
+            still = (await parts.auth.caller_now(request.raw)).may("viewer", venue_id)
         except BaseException:
             stream.give_up()
             raise
@@ -217,7 +203,7 @@ async def _as_staff(parts: Parts, request: Request[EventsQuery], venue_id: Venue
 
 async def _still_may(parts: Parts, raw: RawRequest, venue_id: VenueId) -> bool:
     try:
-        return (await parts.auth.caller(raw)).may("viewer", venue_id)
+        return (await parts.auth.caller_now(raw)).may("viewer", venue_id)
     except BadRequest:
         return False
 
@@ -225,12 +211,12 @@ async def _still_may(parts: Parts, raw: RawRequest, venue_id: VenueId) -> bool:
 async def _watch_place(parts: Parts, request: Request[EventsQuery], token: str) -> Stream:
     venue_id = VenueId(token.partition("-")[0])
     try:
-        now: Moment[Place] = await parts.engine.read(venue_id, AtMoment(LookAtVisit(Link.read(token))))
+        now: Moment[Joined] = await parts.engine.read(venue_id, AtMoment(LookAtVisit(Link.read(token))))
     except UnknownVenue:
         raise UnknownVisit from None
-    place = now.seen
-    form = OwnPlace(now.venue.slug, place.ticket.party_size, place.reserve_mode)
-    follow = Follow(form, place.ticket.queue_id, ticket_id=place.ticket.ticket_id)
+    ticket = now.seen.ticket
+    form = OwnPlace(now.venue.slug, now.seen.reserve_mode)
+    follow = Follow(form, ticket.queue_id, ticket_id=ticket.ticket_id)
     since = last_seen(request.raw, request.given.last_event_id)
     if since is not None:
         try:

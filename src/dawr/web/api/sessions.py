@@ -49,7 +49,7 @@ class PasswordChanged(msgspec.Struct, frozen=True):
 
 async def login(parts: Parts, request: Request[SignInInput]) -> Response:
     session, signed_in = await sign_in(parts, request)
-    venues = [VenueRole(await parts.engine.slug_of(m.venue_id), m.role) for m in signed_in.places]
+    venues = [VenueRole(await parts.engine.slug_of(m.venue_id), m.role) for m in signed_in.memberships]
     answer = SessionAnswer(session, signed_in.account.username, signed_in.session.expires_at, venues)
     return answered(answer, headers=(parts.auth.cookie(request.raw, session),))
 

@@ -25,7 +25,7 @@ from dawr.domain.ticket import LARGEST_PARTY, LONGEST_VISITOR, PRIORITIES, Ticke
 from dawr.operations.operation import Operation
 from dawr.operations.snapshots import LookAtTicket
 from dawr.operations.staff import Call, Finish, Hold, Miss, Recall, Resume, Start
-from dawr.operations.ticket import Place
+from dawr.operations.ticket import Joined
 from dawr.operations.visitor import Issue, Leave, Rejoin
 from dawr.reliability.idempotency import Reply
 from dawr.web.api.answers import PlaceAnswer, TicketAnswer, place_answer, ticket_answer
@@ -103,14 +103,13 @@ async def give_number(parts: Parts, request: Request[object], queue: str, given:
 
 
 async def look(parts: Parts, request: Request[NoInput]) -> Response:
-    place = await parts.engine.read(request.venue_id, LookAtTicket(TicketId(request.code)))
-    return answered(ticket_answer(request.venue, place.ticket))
+    standing = await parts.engine.read(request.venue_id, LookAtTicket(TicketId(request.code)))
+    return answered(ticket_answer(request.venue, standing.ticket))
 
 
-def _taken(venue: str, place: Place, link: str) -> TakenAnswer:
-    return TakenAnswer(
-        place.ticket.ticket_id, place_answer(venue, place), place.already, None if place.already else link
-    )
+def _taken(venue: str, joined: Joined, link: str) -> TakenAnswer:
+    place = place_answer(venue, joined, reserve_mode=joined.reserve_mode)
+    return TakenAnswer(joined.ticket.ticket_id, place, joined.already, None if joined.already else link)
 
 
 def verb(name: str, summary: str, body: Any, make: Callable[[TicketId, Any], Operation[Any]]) -> Route:  # noqa: ANN401

@@ -92,7 +92,7 @@ async def _made_meanwhile(parts: Parts, request: Request[SetUpInput], slug: str,
         venue_id = await parts.engine.find_venue(slug)
     except UnknownVenue:
         raise fault from None
-    must_be_allowed(await parts.auth.caller(request.raw), "owner", venue_id, slug, by="venue")
+    must_be_allowed(await parts.auth.caller_now(request.raw), "owner", venue_id, slug, by="venue")
     return venue_id
 
 

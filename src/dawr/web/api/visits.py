@@ -9,7 +9,7 @@ from msgspec import Meta
 from dawr.domain.errors import LineEnded, TicketInWrongState, UnknownVisit
 from dawr.domain.visit import Link
 from dawr.operations.snapshots import LookAtVisit
-from dawr.operations.ticket import Place
+from dawr.operations.ticket import Joined
 from dawr.operations.visitor import LeaveByLink, RejoinByLink
 from dawr.reliability.idempotency import Reply
 from dawr.web.api.answers import PlaceAnswer, place_answer
@@ -53,8 +53,8 @@ async def rejoin(_: Parts, request: Request[NoInput]) -> Reply:
     return await request.do(RejoinByLink(link), partial(_visit, request.venue, link))
 
 
-def _visit(venue: str, link: Link, place: Place) -> VisitAnswer:
-    return VisitAnswer(link.visit_id, venue, [place_answer(venue, place)])
+def _visit(venue: str, link: Link, joined: Joined) -> VisitAnswer:
+    return VisitAnswer(link.visit_id, venue, [place_answer(venue, joined, reserve_mode=joined.reserve_mode)])
 
 
 ROUTES = (

@@ -23,7 +23,7 @@ from dawr.engine.clockwork import sweep_old_rounds
 from dawr.operations.admin import Reset
 from dawr.operations.snapshots import LookAtVisitor, QueueSnapshot
 from dawr.operations.staff import Called, CallNext, Done
-from dawr.operations.ticket import Place
+from dawr.operations.ticket import Joined
 from dawr.operations.visitor import Issue
 from dawr.reliability.idempotency import Reply
 from dawr.web.doors.clinic_shapes import (
@@ -75,7 +75,7 @@ async def enter(parts: Parts, request: Request[EnterInput]) -> Reply:
         visit_id=VisitId(link.visit_id),
         secret_hash=link.secret_hash,
     )
-    return await request.do(issue, lambda place: _entered(place, link.path))
+    return await request.do(issue, lambda joined: _entered(joined, link.path))
 
 
 async def status(parts: Parts, request: Request[ClinicQuery]) -> Response:
@@ -103,29 +103,27 @@ async def reset(parts: Parts, request: Request[ClinicInput]) -> Reply:
 
 
 async def position(parts: Parts, request: Request[PositionQuery]) -> Response:
-    place, queue, line = await parts.engine.read(
-        request.venue_id, LookAtVisitor(request.given.clinic, request.given.user)
-    )
-    ticket = place.ticket
+    standing, line = await parts.engine.read(request.venue_id, LookAtVisitor(request.given.clinic, request.given.user))
+    ticket = standing.ticket
     return answered(
         Position(
             success=True,
-            clinic=queue.id,
+            clinic=standing.queue.id,
             user=ticket.visitor,
-            status=status_word(ticket.state, near=place.is_near),
+            status=status_word(ticket.state, near=standing.is_near),
             number=ticket.number,
             display_number=ticket.label,
-            ahead=place.ahead,
-            position=place.ahead + 1 if ticket.state == "waiting" else 0,
+            ahead=standing.ahead,
+            position=standing.position,
             total_waiting=line.people_waiting,
-            estimated_wait_minutes=place.wait_minutes,
+            estimated_wait_minutes=standing.wait_minutes,
         )
     )
 
 
 async def login(parts: Parts, request: Request[SignInInput]) -> Response:
     session, signed_in = await sign_in(parts, request)
-    role: Role = signed_in.role_at(request.venue_id) or signed_in.places[0].role
+    role: Role = signed_in.role_at(request.venue_id) or signed_in.memberships[0].role
     answer = SignedInAnswer(success=True, token=session, user=SignedInUser(signed_in.account.username, role))
     return answered(answer, headers=(parts.auth.cookie(request.raw, session),))
 
@@ -145,27 +143,27 @@ def _status(_: Venue, seen: QueueSnapshot) -> bytes:
             waiting=seen.line.people_waiting,
             next=None if seen.next is None else seen.next.number,
             state=seen.queue.state.upper(),
-            avg_wait_minutes=seen.mean_wait_minutes,
+            avg_wait_minutes=seen.line.mean_wait_minutes,
         )
     )
 
 
-def _entered(place: Place, link: str) -> Entered:
+def _entered(joined: Joined, link: str) -> Entered:
     """The secret link goes out with the number it was made for, and never again: a user's name can be guessed."""
-    ticket = place.ticket
+    ticket = joined.ticket
     return Entered(
         success=True,
         number=ticket.number,
         status=STATUS_WORDS[ticket.state],
         user=ticket.visitor,
         clinic=ticket.queue_id,
-        ahead=place.ahead,
-        position=place.ahead + 1 if ticket.state == "waiting" else 0,
-        estimated_wait_minutes=place.wait_minutes,
+        ahead=joined.ahead,
+        position=joined.position,
+        estimated_wait_minutes=joined.wait_minutes,
         display_number=ticket.label,
-        ticket=None if place.already else link,
-        message="already in queue" if place.already else None,
-        reserve_mode=place.reserve_mode,
+        ticket=None if joined.already else link,
+        message="already in queue" if joined.already else None,
+        reserve_mode=joined.reserve_mode,
     )
 
 

@@ -8,9 +8,10 @@ from msgspec import Meta
 from dawr.domain.errors import InvalidValue, UnknownQueue, UnknownVenue
 from dawr.domain.events import LineFacts
 from dawr.domain.queue import QueueId
+from dawr.domain.standing import Standing
 from dawr.domain.ticket import checked_visitor, open_key
 from dawr.live.feed import Unresumable
-from dawr.live.forms import Published, Standing
+from dawr.live.forms import Published
 from dawr.live.frames import EventId, frame
 from dawr.live.joining import Follow, Wish
 from dawr.operations.snapshots import LookAtVenue
@@ -88,14 +89,16 @@ class VisitorUpdates(msgspec.Struct, frozen=True):
 
     def present(self, standing: Standing, at: bytes) -> bytes:
         first = self.near(standing) if standing.is_near else b""
-        if standing.state in {"called", "serving"}:
-            first = _update("YOUR_TURN" if standing.state == "called" else "IN_SERVICE", standing)
+        state = standing.ticket.state
+        if state in {"called", "serving"}:
+            first = _update("YOUR_TURN" if state == "called" else "IN_SERVICE", standing)
         return first + _update("POSITION_UPDATE", standing, at)
 
     def happened(self, kind: str, standing: Standing, at: bytes) -> bytes:
         if kind == "ticket.finished":
-            word = status_word(standing.state, near=False)
-            done = StepDone("STEP_DONE_NEXT", standing.queue.id, word, standing.number, standing.label, None)
+            ticket = standing.ticket
+            word = status_word(ticket.state, near=False)
+            done = StepDone("STEP_DONE_NEXT", standing.queue.id, word, ticket.number, ticket.label, None)
             return frame(done.type, _encode(done), at=at)
         return _update(WORD_OF.get(kind, "POSITION_UPDATE"), standing, at)
 
@@ -151,16 +154,17 @@ def _wish(queue_id: QueueId, since: EventId | None, follow: Follow | None) -> Wi
 
 
 def _update(word: str, standing: Standing, at: bytes = b"") -> bytes:
+    ticket = standing.ticket
     update = VisitorUpdate(
         type=word,
         clinic=standing.queue.id,
-        status=status_word(standing.state, near=standing.is_near),
-        number=standing.number,
-        display_number=standing.label,
+        status=status_word(ticket.state, near=standing.is_near),
+        number=ticket.number,
+        display_number=ticket.label,
         ahead=standing.ahead,
         position=standing.position,
         estimated_wait_minutes=standing.wait_minutes,
-        desk=standing.desk,
+        desk=ticket.desk_id,
     )
     return frame(word, _encode(update), at=at)
 

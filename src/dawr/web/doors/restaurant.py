@@ -12,13 +12,14 @@ from dawr.domain.errors import (
     UnknownVenue,
     UnknownVisit,
 )
+from dawr.domain.standing import Standing
 from dawr.domain.ticket import State, Ticket, TicketId, VisitId
 from dawr.domain.venue import Unnamed
 from dawr.domain.visit import Link
 from dawr.operations.operation import Operation
 from dawr.operations.snapshots import LookAtLine, LookAtVisit
 from dawr.operations.staff import Call, Called, CallNext, Finish, Miss
-from dawr.operations.ticket import Place
+from dawr.operations.ticket import Joined as JoinedTicket
 from dawr.operations.visitor import Cancel, Join
 from dawr.reliability.idempotency import Reply
 from dawr.web.api.queues import NoInput, cursor_at, read_cursor
@@ -77,10 +78,10 @@ async def join(parts: Parts, request: Request[JoinInput]) -> Reply:
 
 async def queue_status(parts: Parts, request: Request[EntryQuery]) -> Response:
     """Entry and secret must belong together: one without the other is as if there were no entry."""
-    place = await parts.engine.read(request.venue_id, LookAtVisit(Link.read(request.given.secret)))
-    if place.ticket.ticket_id != request.given.entryId:
+    standing = await parts.engine.read(request.venue_id, LookAtVisit(Link.read(request.given.secret)))
+    if standing.ticket.ticket_id != request.given.entryId:
         raise UnknownVisit
-    return answered(EntryAnswer(success=True, data=_entry(place)))
+    return answered(EntryAnswer(success=True, data=_entry(standing)))
 
 
 async def list_entries(parts: Parts, request: Request[ListQuery]) -> Response:
@@ -110,33 +111,33 @@ async def change_status(_: Parts, request: Request[StatusInput]) -> Reply:
     )
 
 
-def _joined(place: Place, link: NewLink) -> Joined:
-    ticket, new = place.ticket, not place.already
+def _joined(joined: JoinedTicket, link: NewLink) -> Joined:
+    ticket, new = joined.ticket, not joined.already
     return Joined(
         id=ticket.ticket_id,
         tokenNumber=ticket.number,
         displayNumber=ticket.label,
         status=_status(ticket),
-        position=_position(place),
-        estimatedWaitMinutes=place.wait_minutes,
+        position=joined.position,
+        estimatedWaitMinutes=joined.wait_minutes,
         partySize=ticket.party_size,
         seatingType=ticket.area,
         createdAt=_iso(ticket.issued_at),
-        alreadyInQueue=place.already,
+        alreadyInQueue=joined.already,
         secret=link.token if new else None,
         link=link.path if new else None,
     )
 
 
-def _entry(place: Place) -> Entry:
-    ticket = place.ticket
+def _entry(standing: Standing) -> Entry:
+    ticket = standing.ticket
     return Entry(
         id=ticket.ticket_id,
         tokenNumber=ticket.number,
         displayNumber=ticket.label,
         status=_status(ticket),
-        position=_position(place),
-        estimatedWaitMinutes=place.wait_minutes,
+        position=standing.position,
+        estimatedWaitMinutes=standing.wait_minutes,
         partySize=ticket.party_size,
         seatingType=ticket.area,
         createdAt=_iso(ticket.issued_at),
@@ -167,10 +168,6 @@ def _status(ticket: Ticket) -> Status:
     if ticket.state == "expired" and (ticket.missed_at or 0) > (ticket.rejoined_at or 0):
         return "NO_SHOW"
     return STATUS_WORDS[ticket.state]
-
-
-def _position(place: Place) -> int:
-    return place.ahead + 1 if place.ticket.state == "waiting" else 0
 
 
 def _iso(at: int) -> str:

@@ -9,7 +9,7 @@ CROSS JOIN LATERAL (
     LIMIT 1
 ) AS a;
 
--- name: keep_answers
+-- name: save_answers
 -- A row that is still here under the same key has expired, or nobody finished it: else it would have been replayed.
 -- So it is because a scope is either of this or of claims: a claim that is under way would be lost here.
 INSERT INTO idempotency

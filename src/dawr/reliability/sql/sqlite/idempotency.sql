@@ -5,7 +5,7 @@ SELECT scope, principal, key, fingerprint, state, lease_until, fence, status, bo
 FROM idempotency
 WHERE scope = ?1 AND principal = ?2 AND key = ?3;
 
--- name: keep_answers
+-- name: save_answers
 -- A row that is still here under the same key has expired, or nobody finished it: else it would have been replayed.
 -- So it is because a scope is either of this or of claims: a claim that is under way would be lost here.
 INSERT INTO idempotency

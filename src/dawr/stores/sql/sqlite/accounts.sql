@@ -25,7 +25,7 @@ FROM accounts
 WHERE account_id = ?2 AND password_hash = ?6 AND disabled_at IS NULL;
 
 -- name: signed_in
--- One row for each place where the account works now, and one without a place if there is none.
+-- One row for each venue where the account works now, and one without a venue if there is none.
 SELECT
     sessions.session_hash, sessions.account_id, sessions.created_at, sessions.seen_at, sessions.expires_at,
     accounts.account_id, accounts.username, accounts.password_hash, accounts.created_at, accounts.disabled_at,

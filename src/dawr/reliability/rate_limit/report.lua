@@ -9,7 +9,7 @@ end
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 
-local function put_back(log, window, times)
+local function insert(log, window, times)
   local newest = redis.call('LINDEX', log, -1)
   while newest and tonumber(newest) > times[1] do
     times[#times + 1] = tonumber(redis.call('RPOP', log))
@@ -32,7 +32,7 @@ for n = 1, #given, 3 do
     end
   end
   if #times > 0 then
-    put_back(log, window, times)
+    insert(log, window, times)
   end
 end
 return 1

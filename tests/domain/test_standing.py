@@ -1,13 +1,32 @@
-"""How long a newcomer will wait."""
+"""Where a ticket stands: its position, whether its turn is near, and how long the wait will be."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dawr.domain.estimate import mean_service_ms, mean_wait_minutes, wait_minutes
-from tests.domain.builders import a_line, a_queue
+from dawr.domain.events import line_facts
+from dawr.domain.standing import Standing, mean_service_ms, wait_minutes
+from dawr.domain.ticket import ENDED_STATES, OPEN_STATES, State
+from tests.domain.builders import a_line, a_queue, a_ticket
 
 MINUTE = 60_000
+
+
+@pytest.mark.parametrize("ahead", [0, 1, 7])
+def test_the_position_counts_from_whoever_is_next(ahead: int) -> None:
+    assert Standing(a_queue(), a_ticket(), ahead, wait_minutes=0).position == ahead + 1
+
+
+@pytest.mark.parametrize("state", sorted((OPEN_STATES | ENDED_STATES) - {"waiting"}))
+def test_who_does_not_wait_has_no_position_and_no_turn_that_comes_near(state: State) -> None:
+    standing = Standing(a_queue(), a_ticket(state=state), ahead=0, wait_minutes=0)
+
+    assert (standing.position, standing.is_near) == (0, False)
+
+
+@pytest.mark.parametrize(("near_turn", "ahead", "near"), [(3, 3, True), (3, 4, False), (0, 0, True), (0, 1, False)])
+def test_how_near_is_near_is_the_queues_setting(near_turn: int, ahead: int, near: bool) -> None:  # noqa: FBT001
+    assert Standing(a_queue(near_turn=near_turn), a_ticket(), ahead, wait_minutes=0).is_near is near
 
 
 def test_the_first_visitor_of_the_day_gets_what_staff_expect() -> None:
@@ -36,11 +55,6 @@ def test_more_desks_at_work_shorten_the_wait(called: int, serving: int, minutes:
     assert wait_minutes(a_queue(), a_line(called=called, serving=serving), ahead=6) == minutes
 
 
-def test_the_mean_wait_is_of_those_who_were_called() -> None:
-    assert mean_wait_minutes(a_line()) == 0.0
-    assert mean_wait_minutes(a_line(calls=3, waits_ms=10 * MINUTE)) == 3.3
-
-
 @given(ahead=st.integers(0, 1000), finished=st.integers(0, 500), mean_minutes=st.integers(0, 60))
 def test_who_has_more_people_ahead_is_never_promised_a_shorter_wait(
     ahead: int, finished: int, mean_minutes: int
@@ -48,3 +62,9 @@ def test_who_has_more_people_ahead_is_never_promised_a_shorter_wait(
     queue, line = a_queue(), a_line(finished=finished, services_ms=finished * mean_minutes * MINUTE, serving=2)
 
     assert 0 <= wait_minutes(queue, line, ahead) <= wait_minutes(queue, line, ahead + 1)
+
+
+def test_an_events_facts_tell_the_same_wait_as_the_line_they_are_of() -> None:
+    line = a_line(called=1, serving=2, finished=7, services_ms=7 * 11 * MINUTE)
+
+    assert wait_minutes(a_queue(), line_facts(line), ahead=9) == wait_minutes(a_queue(), line, ahead=9)

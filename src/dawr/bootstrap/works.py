@@ -1,0 +1,64 @@
+"""What goes on by itself in a process that serves, by name. Each is watched, and begun again when it fails."""
+
+import os
+import socket
+
+from dawr.bootstrap.system import SystemIds, now
+from dawr.engine import clockwork
+from dawr.engine.engine import Engine
+from dawr.live import hub as live
+from dawr.live.hub import Hub
+from dawr.live.relay import Relay
+from dawr.observe.instruments import MEASURED_EVERY_SECONDS, Instruments
+from dawr.ports import Busy, Store, StoreFault
+from dawr.reliability import process_count
+from dawr.reliability.lease import LEASE_MS, Fence, Lease
+from dawr.reliability.rate_limit import Limiter
+from dawr.reliability.rate_limit.shared_limiter import SharedLimiter
+from dawr.reliability.works import Work, Works
+from dawr.settings import Settings
+
+EMBEDDED_LEASE_MS = 60 * 60 * 1000
+"""Nobody waits for it, and a renewal is a write."""
+
+
+def works_of(
+    *,
+    settings: Settings,
+    store: Store,
+    engine: Engine,
+    hub: Hub,
+    relay: Relay | None,
+    limiter: Limiter,
+    instruments: Instruments,
+    ids: SystemIds,
+) -> Works:
+    holder, lease_ms = f"{socket.gethostname()} {os.getpid()} {ids.token()}", LEASE_MS
+    if not settings.database_url:
+        # The embedded file has one server, which gets its leases back at once when it starts again.
+        holder, lease_ms = "the embedded server", EMBEDDED_LEASE_MS
+
+    def lease(name: str) -> Lease:
+        return Lease(store.leases, name, holder=holder, lease_ms=lease_ms)
+
+    async def purge(_: Fence) -> None:
+        await clockwork.purge(store, now)
+
+    sweeper = clockwork.Sweeper(engine, store)
+    works = [
+        Work(name="clockwork", run=sweeper.sweep_all, every=clockwork.EVERY_SECONDS, lease=lease("clockwork")),
+        Work(
+            name="purge", run=lambda _: clockwork.purge(store, now), every=clockwork.EVERY_SECONDS, lease=lease("purge")
+        ),
+        Work(name="heartbeat", run=hub.heartbeat, every=live.BEAT_SECONDS),
+        Work(name="poll", run=hub.look_again, every=live.LOOKS_EVERY_SECONDS),
+        Work(name="measure", run=instruments.measure, every=MEASURED_EVERY_SECONDS),
+    ]
+    if relay is not None:
+        works += [
+            Work(name="hints", run=lambda: relay.listen(hub)),
+            Work(name="process-count", run=relay.be_counted, every=process_count.EVERY_SECONDS),
+        ]
+    if isinstance(limiter, SharedLimiter):
+        works.append(Work(name="limits", run=limiter.poll))
+    return Works(works, expected=(StoreFault, Busy), count=instruments.metrics.work_failed)

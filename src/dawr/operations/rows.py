@@ -1,0 +1,51 @@
+"""Every kind of row that a venue has, declared once, in the order of saving.
+
+Tickets, lines and who waits are not among them: each changes with the others, by `Transaction.record` alone.
+"""
+
+from collections.abc import Iterable
+from operator import attrgetter
+from typing import Any, Generic
+
+from dawr.domain.errors import UnknownToken, UnknownVisit
+from dawr.domain.staff import AccountId, StaffMember
+from dawr.domain.ticket import VisitId
+from dawr.domain.token import Token, TokenId
+from dawr.domain.visit import Visit
+from dawr.ports import K, Kind, R
+from dawr.reliability.idempotency import Answer, AnswerKey
+
+VISITS: Kind[VisitId, Visit] = Kind(name="visits", row=Visit, key=attrgetter("visit_id"), missing=UnknownVisit)
+STAFF: Kind[AccountId, StaffMember] = Kind(name="staff", row=StaffMember, key=attrgetter("account_id"), whole=True)
+TOKENS: Kind[TokenId, Token] = Kind(
+    name="tokens", row=Token, key=attrgetter("token_id"), whole=True, missing=UnknownToken
+)
+ANSWERS: Kind[AnswerKey, Answer] = Kind(
+    name="answers", row=Answer, key=lambda a: AnswerKey(a.scope, a.principal, a.key), of_venue=False
+)
+
+KINDS: tuple[Kind[Any, Any], ...] = (VISITS, STAFF, TOKENS, ANSWERS)
+
+
+class Table(Generic[K, R]):
+    """The rows of one kind while a venue's head is held. None: it is known not to be there."""
+
+    __slots__ = ("_key", "_stored", "is_whole", "rows")
+
+    def __init__(self, kind: Kind[K, R]) -> None:
+        self.rows: dict[K, R | None] = {}
+        self.is_whole = False
+        self._key = kind.key
+        self._stored: dict[K, R] = {}
+
+    def absorb(self, wanted: Iterable[K], found: Iterable[R]) -> None:
+        """Take in what a load brought; what was changed here meanwhile stays as it is."""
+        for row in found:
+            key = self._key(row)
+            self._stored.setdefault(key, row)
+            self.rows.setdefault(key, row)
+        for key in wanted:
+            self.rows.setdefault(key, None)
+
+    def changed(self) -> list[R]:
+        return [row for key, row in self.rows.items() if row is not None and self._stored.get(key) is not row]

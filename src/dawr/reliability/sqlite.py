@@ -1,0 +1,44 @@
+"""A connection to a file of SQLite that keeps what was committed, through whichever library."""
+
+import time
+from typing import Any, Protocol
+
+import apsw
+
+TRIES = 50
+PRIMARY_CODE = 0xFF
+"""The rest of an error code says more about the same error."""
+
+
+class SqliteConnection(Protocol):
+    """What `apsw` and Python's own `sqlite3` have in common."""
+
+    @property
+    def in_transaction(self) -> bool: ...
+
+    def execute(self, statement: str, bindings: tuple[str | int | bytes | None, ...] = (), /) -> Any: ...  # noqa: ANN401 - a cursor
+
+    def close(self) -> None: ...
+
+
+def begin_wal(connection: SqliteConnection, *, busy_ms: int) -> None:
+    """Commits wait for the disk, readers do not wait for writers, and who finds the file busy waits so long."""
+    connection.execute(f"PRAGMA busy_timeout = {busy_ms}")
+    for _ in range(TRIES - 1):
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except Exception as error:
+            # Of two that turn a new file to WAL at once, one is told that it is busy without being let wait.
+            if not _is_busy(error):
+                raise
+            time.sleep(busy_ms / 1000 / TRIES)
+        else:
+            break
+    else:
+        connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+
+
+def _is_busy(error: Exception) -> bool:
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    return isinstance(error, apsw.BusyError) or code & PRIMARY_CODE == apsw.SQLITE_BUSY

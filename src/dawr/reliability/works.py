@@ -1,0 +1,145 @@
+"""What goes on by itself in a process: each work has a name, is begun again when it fails, and can be seen.
+
+A work is expected to go on for as long as the process does. One that fails, or just ends, is logged
+and counted, and begins again after a pause that doubles with every failure in a row. One work's fault is
+its own: the others go on.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Literal
+
+import msgspec
+import structlog
+
+from dawr.reliability.lease import Fence, Lease
+
+log = structlog.get_logger("dawr.reliability")
+
+FIRST_PAUSE_SECONDS = 0.1
+LONGEST_PAUSE_SECONDS = 15.0
+SETTLED_SECONDS = 5.0
+"""A work that has run for so long since it failed is well again."""
+
+Health = Literal["running", "standing-by", "failing"]
+
+
+class EndedByItself(Exception):
+    """The work ended, though it should have gone on."""
+
+
+class Work(msgspec.Struct, frozen=True, kw_only=True):
+    """With `every`, `run` is one step, taken again so many seconds after it ended; without, it goes on by itself.
+
+    Under a lease one process of all does it, and `run` is given the fence.
+    """
+
+    name: str
+    run: Callable[..., Coroutine[Any, Any, object]]
+    every: float | None = None
+    lease: Lease | None = None
+
+
+class WorkHealth(msgspec.Struct, frozen=True):
+    name: str
+    health: Health
+    """Standing by: another process has the lease."""
+    failures: int
+    """Since the process began."""
+
+
+class Works:
+    """`expected` are faults that need no traceback: what a work depends on was away. `count` is told who failed."""
+
+    def __init__(
+        self,
+        works: Iterable[Work],
+        *,
+        expected: tuple[type[Exception], ...] = (),
+        count: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._watched = [_Watched(work, expected, count) for work in works]
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        tasks = [asyncio.create_task(watched.run_for_ever(), name=watched.work.name) for watched in self._watched]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            if tasks:
+                await asyncio.wait(tasks)
+
+    @property
+    def failing(self) -> int:
+        return sum(watched.health == "failing" for watched in self._watched)
+
+    def health(self) -> Sequence[WorkHealth]:
+        return [WorkHealth(watched.work.name, watched.health, watched.failures) for watched in self._watched]
+
+
+class _Watched:
+    def __init__(self, work: Work, expected: tuple[type[Exception], ...], count: Callable[[str], None]) -> None:
+        self.work = work
+        self._count = count
+        self.failures = 0
+        self._expected = expected
+        self._in_a_row = 0
+        self._began: float | None = None
+
+    @property
+    def health(self) -> Health:
+        if self._in_a_row and not self._has_settled():
+            return "failing"
+        lease = self.work.lease
+        return "standing-by" if lease is not None and lease.fence is None else "running"
+
+    async def run_for_ever(self) -> None:
+        while True:
+            self._began = asyncio.get_running_loop().time()
+            try:
+                await self._run()
+            except asyncio.CancelledError:
+                if _is_told_to_stop():
+                    raise
+                self._failed(EndedByItself("it was cancelled from inside"))
+            except Exception as fault:  # noqa: BLE001 - whatever it is, the work begins again
+                self._failed(fault)
+            else:
+                self._failed(EndedByItself())
+            await asyncio.sleep(min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** min(self._in_a_row - 1, 20)))
+
+    async def _run(self) -> None:
+        if self.work.lease is not None:
+            await self.work.lease.run(self._go_on)
+        else:
+            await self._go_on()
+
+    async def _go_on(self, *fence: Fence) -> None:
+        if self.work.every is None:
+            await self.work.run(*fence)
+            return
+        while True:
+            await self.work.run(*fence)
+            self._in_a_row = 0
+            await asyncio.sleep(self.work.every)
+
+    def _failed(self, fault: Exception) -> None:
+        self._in_a_row = 1 if self._has_settled() else self._in_a_row + 1
+        self._began = None
+        self.failures += 1
+        self._count(self.work.name)
+        if isinstance(fault, self._expected):
+            log.warning("work.failed", work=self.work.name, reason=str(fault) or type(fault).__name__)
+        else:
+            log.error("work.failed", work=self.work.name, exc_info=fault)
+
+    def _has_settled(self) -> bool:
+        return self._began is not None and asyncio.get_running_loop().time() - self._began >= SETTLED_SECONDS
+
+
+def _is_told_to_stop() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

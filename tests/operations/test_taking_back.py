@@ -1,0 +1,142 @@
+"""Taking back, over every operation there is: what is refused late leaves nothing behind, whatever it did."""
+
+import importlib
+import pkgutil
+from typing import Any
+
+import msgspec
+import pytest
+
+import dawr.operations
+from dawr.domain.errors import QueueFull
+from dawr.domain.staff import AccountId
+from dawr.domain.ticket import TicketId
+from dawr.domain.token import TokenId
+from dawr.operations.admin import ChangeQueue, Reset, SetUp
+from dawr.operations.clockwork import Expire, ExpireEnded
+from dawr.operations.operation import Operation
+from dawr.operations.people import AddStaff, ChangeRole, DisableStaff, EnableStaff
+from dawr.operations.rows import ANSWERS, VISITS
+from dawr.operations.staff import Call, CallNext, Done, Finish, Hold, Miss, Recall, Resume, Start
+from dawr.operations.ticket import OneVerb
+from dawr.operations.tokens import MakeToken, RevokeToken
+from dawr.operations.transaction import Transaction
+from dawr.operations.visitor import Cancel, Join, Leave, LeaveByLink, Rejoin, RejoinByLink
+from dawr.reliability.idempotency import Reply
+from tests.builders import a_claim, issue
+from tests.domain.builders import LAB
+from tests.operations.clinic import (
+    CLINIC,
+    NOW,
+    VISIT_OF_MISSED,
+    VISIT_OF_WAITING,
+    a_transaction,
+    everything,
+    link_of,
+    of,
+    state_of,
+)
+
+ABSTRACT = {Operation, OneVerb}
+
+EXAMPLES: list[Operation[Any]] = [
+    issue("lab", "new"),
+    issue("lab", "new", priority=3),
+    issue("xray", "new"),
+    issue("lab", "visitor-22"),
+    issue("lab", "visitor-31"),
+    Join(queue="lab", visitor="new", ticket_id=TicketId("t-new"), visit_id=VISIT_OF_WAITING, secret_hash="hash"),
+    CallNext(queue="lab"),
+    CallNext(desk="desk-2"),
+    Call(of(6), desk="desk-1"),
+    Recall(of(1)),
+    Start(of(1)),
+    Finish(of(1)),
+    Finish(of(2)),
+    Finish(of(21)),
+    Done("lab", "visitor-5", by_staff=True),
+    Miss(of(1)),
+    Rejoin(of(3), "first"),
+    Rejoin(of(3), "last"),
+    RejoinByLink(link_of(VISIT_OF_MISSED)),
+    Hold(of(5)),
+    Resume(of(4)),
+    Leave(of(5)),
+    Leave(of(22)),
+    Leave(of(31)),
+    LeaveByLink(link_of(VISIT_OF_WAITING)),
+    Cancel(of(5)),
+    Expire(of(2)),
+    ChangeQueue("lab", "pause"),
+    Reset("lab"),
+    Reset("xray"),
+    SetUp(msgspec.structs.replace(CLINIC, name={"en": "Another name"})),
+    ExpireEnded(LAB),
+    AddStaff(AccountId("account-of-new"), "new", "staff", "owner"),
+    ChangeRole("staff", "viewer", "owner"),
+    DisableStaff("staff", "owner"),
+    EnableStaff("gone", "owner"),
+    MakeToken(token_id=TokenId("v1-new"), secret_hash="hash", kind="api", name="A", role="staff", made_by="x", by=None),
+    RevokeToken(TokenId("v1-1"), None),
+]
+
+
+class Regretted(Operation[None], frozen=True):
+    """Does what another operation does, and more, and then refuses."""
+
+    operation: Operation[Any]
+
+    def decide(self, tx: Transaction, now: int) -> None:
+        self.operation.decide(tx, now)
+        tx.happened("queue.regretted", LAB, why="it was too late")
+        tx.put(VISITS, msgspec.structs.replace(tx.get(VISITS, VISIT_OF_WAITING), state="left"))
+        tx.put(ANSWERS, Reply(200, b"never said").kept(a_claim(), now))
+        raise QueueFull("lab", 0, 0)
+
+
+def name_of(operation: Operation[Any]) -> str:
+    return repr(operation)[:60]
+
+
+def every_operation() -> set[type[Operation[Any]]]:
+    """All that the product has, found where they are."""
+    for module in pkgutil.iter_modules(dawr.operations.__path__):
+        importlib.import_module(f"dawr.operations.{module.name}")
+    found: set[type[Operation[Any]]] = set()
+    unseen: list[type[Operation[Any]]] = [Operation]
+    while unseen:
+        kind = unseen.pop()
+        unseen += kind.__subclasses__()
+        if kind.__module__.startswith("dawr.operations.") and not kind.__name__.startswith("_"):
+            found.add(kind)
+    return found - ABSTRACT
+
+
+def test_every_operation_has_an_example_here() -> None:
+    assert {type(operation) for operation in EXAMPLES} == every_operation()
+
+
+@pytest.mark.parametrize("operation", EXAMPLES, ids=name_of)
+def test_an_operation_that_is_refused_late_leaves_nothing_behind(operation: Operation[Any]) -> None:
+    tx = a_transaction(everything())
+    before = state_of(tx)
+
+    with pytest.raises(QueueFull):
+        Regretted(operation).decide(tx, NOW)
+    assert state_of(tx) != before
+    assert not tx.changes().is_empty
+    tx.take_back()
+
+    assert state_of(tx) == before
+    assert tx.changes().is_empty
+
+
+@pytest.mark.parametrize("operation", EXAMPLES, ids=name_of)
+def test_every_example_changes_something(operation: Operation[Any]) -> None:
+    tx = a_transaction(everything())
+    before = state_of(tx)
+
+    operation.decide(tx, NOW)
+
+    assert tx.has_changed
+    assert state_of(tx) != before
