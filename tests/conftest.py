@@ -34,7 +34,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         # Fuzzing gives all its tests one name, and a test is known to the processes of a run by its name.
         named[item.nodeid] += 1
         if named[item.nodeid] > 1:
-            item._nodeid = f"{item.nodeid}[{named[item.nodeid]}]"
+            item._nodeid = f"{item.nodeid}[{named[item.nodeid]}]"  # type: ignore[attr-defined] # pytest has no other way
         if needs_servers(item):
             item.add_marker("servers")
 
