@@ -248,7 +248,7 @@ async def test_a_server_runs_the_clockwork_until_it_stops_and_a_tool_leaves_it_a
         await tool.store.leases.release(must_have(by_tool))
     async with bootstrap.running(settings, bootstrap.instruments_of(settings)):
         async with asyncio.timeout(10):
-            while await database.rows("SELECT fence FROM leases WHERE name = 'clockwork' AND holder <> ''") != [(2,)]:  # noqa: ASYNC110
+            while len(await database.rows("SELECT name FROM leases WHERE holder <> ''")) < 2:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
 
     assert by_tool == Fence("clockwork", 1)

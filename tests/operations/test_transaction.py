@@ -74,6 +74,7 @@ def in_order(changes: Changes) -> Changes:
         new_tickets=sorted(changes.new_tickets, key=lambda ticket: ticket.ticket_id),
         changed_tickets=sorted(changes.changed_tickets, key=lambda ticket: ticket.ticket_id),
         lines=sorted(changes.lines, key=lambda line: line.key),
+        rows={kind: sorted(rows, key=kind.key) for kind, rows in changes.rows.items()},
     )
 
 

@@ -133,21 +133,19 @@ async def at_hand(
         stack.push_async_callback(engine.stop)
         passwords = Passwords()
         stack.callback(passwords.close)
-        accounts = _accounts_of(settings, store, engine, passwords, ids, remembered=remembered)
-        limiter = _limiter_of(shared, relay)
         yield Dawr(
             settings=settings,
             store=store,
             engine=engine,
             ids=ids,
             passwords=passwords,
-            accounts=accounts,
+            accounts=_accounts_of(settings, store, engine, passwords, ids, remembered=remembered),
             hub=hub,
             status_cache=status_cache,
             shared=shared,
             relay=relay,
             instruments=instruments,
-            limiter=limiter,
+            limiter=_limiter_of(shared, relay),
         )
 
 
