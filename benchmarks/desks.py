@@ -105,7 +105,7 @@ def _served(name: str, directory: Path, source: Path | None) -> Iterator[Served]
             settings: dict[str, str | Path] = {"DAWR_DATA": Path(inside) / "data", "DAWR_RATE_LIMITS": "off"}
             made = dawr("venue", "apply", "-", stdin=_clinic(), **settings)
             assert made.exit_code == 0, made.complained
-            token = dawr(*TOKEN, **settings)
+            token = dawr(*TOKEN, stdin="", **settings)
             server = stack.enter_context(DawrServer(Path(inside), "serve", **settings))
             yield Served(name, server.port, _tokens(server, token.said.split()[-1]))
     finally:
