@@ -246,18 +246,19 @@ async def test_after_a_slow_body_the_store_is_asked(process: Process, other: Pro
 
 
 async def test_whoever_watches_is_judged_by_the_store(process: Process, other: Process) -> None:
-    token = await process.token()
+    """No event tells of a sign-out."""
+    session = await process.sign_in("basma")
     address = urlsplit(other.url)
     reader, writer = await asyncio.open_connection(address.hostname, address.port)
     path = f"/v1/events?venue={process.venue.slug}"
-    writer.write(f"GET {path} HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
+    writer.write(f"GET {path} HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer {session}\r\n\r\n".encode())
     await reader.readuntil(b"event: snapshot")
-    assert await other.list(token) == 200
+    assert await other.list(session) == 200
 
-    await process.revoke(token)
+    await sign_out(process, session)
     await other.dawr.hub.poll()
 
     async with asyncio.timeout(10):
         await reader.read()
-    assert await other.list(token) == 200
+    assert await other.list(session) == 200
     writer.close()
