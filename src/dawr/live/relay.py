@@ -68,7 +68,7 @@ class Relay:
     async def run(self, hub: Hub) -> None:
         """Pass on to the hub what others say, and be counted, for as long as the server runs."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._channel.listen(lambda word: self._hear(hub, word), hub.look_soon))
+            tasks.create_task(self._channel.listen(lambda message: self._hear(hub, message), hub.look_soon))
             tasks.create_task(self._process_count.run())
 
     async def close(self) -> None:
@@ -77,9 +77,9 @@ class Relay:
         await self._drain.join()
         await self._process_count.leave()
 
-    def _hear(self, hub: Hub, word: bytes) -> None:
+    def _hear(self, hub: Hub, message: bytes) -> None:
         try:
-            hint = self._decoder.decode(word)
+            hint = self._decoder.decode(message)
         except msgspec.DecodeError as error:
             log.warning("relay.not-understood", reason=str(error))
             return
@@ -97,7 +97,7 @@ class Relay:
         return Hint(self._name, list(reached.values()), sorted({one for one in said if not isinstance(one, Reached)}))
 
     async def _tell(self, hint: Hint) -> None:
-        await self._channel.say(msgspec.msgpack.encode(hint))
+        await self._channel.publish(msgspec.msgpack.encode(hint))
         if not self._is_closed:
             await asyncio.sleep(GATHERING_SECONDS)
 
