@@ -177,7 +177,7 @@ async def test_what_is_no_hint_is_passed_over(two: tuple[Process, Process], valk
     here, there = two
     watcher = await there.watched.changes()
     for word in (b"", b"garbage", b"\x93\xa1x\x90", b"\x90"):
-        await here.relay._channel.say(word)
+        await here.relay._channel.publish(word)
 
     await here.watched.take()
 

@@ -1,4 +1,4 @@
-"""Words between processes: heard by all who listen, and known to be missed when they were."""
+"""Messages between processes: heard by all who listen, and known to be missed when they were."""
 
 import asyncio
 import os
@@ -33,7 +33,7 @@ class Listener:
 @asynccontextmanager
 async def listening(url: str, *, prefix: str) -> AsyncIterator[Listener]:
     shared = Shared.open(url, ticks, prefix=prefix)
-    listener = Listener(Channel(shared, "words", Random(1)))
+    listener = Listener(Channel(shared, "messages", Random(1)))
     task = asyncio.create_task(listener.channel.listen(listener.heard.append, listener.begin))
     try:
         yield listener
@@ -49,12 +49,12 @@ async def until(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0.005)
 
 
-async def say_until_heard(speaker: Listener, word: bytes, *listeners: Listener) -> None:
+async def publish_until_heard(speaker: Listener, message: bytes, *listeners: Listener) -> None:
     """Words may be lost, so it is said again; the first that is heard by all is enough."""
     async with asyncio.timeout(SECONDS):
-        while not all(word in listener.heard for listener in listeners):
+        while not all(message in listener.heard for listener in listeners):
             with suppress(SharedAway):
-                await speaker.channel.say(word)
+                await speaker.channel.publish(message)
             await asyncio.sleep(0.05)
 
 
@@ -70,7 +70,7 @@ def own_valkey() -> Iterator[ValkeyServer]:
 
 
 async def test_a_word_is_heard_once_by_each_who_listens_and_in_order(valkey_server: ValkeyServer, prefix: str) -> None:
-    words = [f"word {number}".encode() for number in range(100)] + [b"\x00\xff"]
+    messages = [f"message {number}".encode() for number in range(100)] + [b"\x00\xff"]
     async with (
         listening(valkey_server.url, prefix=prefix) as speaker,
         listening(valkey_server.url, prefix=prefix) as listener,
@@ -78,11 +78,11 @@ async def test_a_word_is_heard_once_by_each_who_listens_and_in_order(valkey_serv
     ):
         await until(lambda: (speaker.begun, listener.begun, stranger.begun) == (1, 1, 1))
 
-        for word in words:
-            await speaker.channel.say(word)
+        for message in messages:
+            await speaker.channel.publish(message)
 
-        await until(lambda: len(listener.heard) == len(speaker.heard) == len(words))
-        assert listener.heard == speaker.heard == words
+        await until(lambda: len(listener.heard) == len(speaker.heard) == len(messages))
+        assert listener.heard == speaker.heard == messages
         assert stranger.heard == []
 
 
@@ -97,10 +97,10 @@ async def test_who_listens_again_after_the_server_was_killed_knows_that_words_we
 
         own_valkey.kill()
         with pytest.raises(SharedAway):
-            await speaker.channel.say(b"lost")
+            await speaker.channel.publish(b"lost")
         own_valkey.start()
         await until(lambda: listener.begun == 2)
-        await say_until_heard(speaker, b"after", listener)
+        await publish_until_heard(speaker, b"after", listener)
 
     assert b"lost" not in listener.heard
 
@@ -110,11 +110,11 @@ async def test_who_listens_before_there_is_a_server_hears_when_it_comes(prefix: 
         valkey = ValkeyServer(directory)
         async with listening(valkey.url, prefix=prefix) as listener:
             with pytest.raises(SharedAway):
-                await listener.channel.say(b"too early")
+                await listener.channel.publish(b"too early")
             assert listener.begun == 0
 
             with valkey:
-                await say_until_heard(listener, b"there", listener)
+                await publish_until_heard(listener, b"there", listener)
                 assert listener.begun == 1
 
 
@@ -129,12 +129,12 @@ async def test_a_server_that_gives_no_sign_is_left_and_found_again(
 
         os.kill(own_valkey.pid, signal.SIGSTOP)
         with pytest.raises(SharedAway):
-            await listener.channel.say(b"into the void")
+            await listener.channel.publish(b"into the void")
         await asyncio.sleep(1.0)  # longer than it waits for a sign: nothing can be seen of it from outside
         os.kill(own_valkey.pid, signal.SIGCONT)
 
         await until(lambda: listener.begun > 1)
-        await say_until_heard(listener, b"there", listener)
+        await publish_until_heard(listener, b"there", listener)
 
 
 async def test_a_quiet_server_that_answers_is_kept(
@@ -145,6 +145,6 @@ async def test_a_quiet_server_that_answers_is_kept(
         await until(lambda: listener.begun == 1)
         await asyncio.sleep(0.5)  # ten times as long as it stays quiet
 
-        await say_until_heard(listener, b"still there", listener)
+        await publish_until_heard(listener, b"still there", listener)
 
         assert listener.begun == 1

@@ -29,15 +29,15 @@ def own_valkey() -> Iterator[ValkeyServer]:
         yield server
 
 
-async def all_speak(*everybody: ProcessCount) -> None:
+async def all_send_heartbeats(*everybody: ProcessCount) -> None:
     for one in everybody:
-        await one.speak()
+        await one.heartbeat()
 
 
 async def test_all_who_spoke_are_counted_once(shared: Shared) -> None:
     everybody = [ProcessCount(shared, f"process {number}") for number in range(7)]
 
-    await all_speak(*everybody, *everybody)
+    await all_send_heartbeats(*everybody, *everybody)
 
     assert [one.processes() for one in everybody] == [7] * 7
 
@@ -46,18 +46,18 @@ async def test_fewer_than_expected_are_never_said_to_be(shared: Shared) -> None:
     alone = ProcessCount(shared, "alone", expected=4)
 
     assert alone.processes() == 4
-    await alone.speak()
+    await alone.heartbeat()
 
     assert alone.processes() == 4
 
 
 async def test_who_leaves_is_not_counted(shared: Shared) -> None:
     staying, leaving = ProcessCount(shared, "staying"), ProcessCount(shared, "leaving")
-    await all_speak(leaving, staying)
+    await all_send_heartbeats(leaving, staying)
     assert staying.processes() == 2
 
     await leaving.leave()
-    await all_speak(*[staying] * censuses.COUNTS_KEPT)
+    await all_send_heartbeats(*[staying] * censuses.COUNTS_KEPT)
 
     assert staying.processes() == 1
 
@@ -65,12 +65,12 @@ async def test_who_leaves_is_not_counted(shared: Shared) -> None:
 async def test_who_falls_silent_is_not_counted_for_long(shared: Shared, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(censuses, "GONE_AFTER_MS", 300)
     living, dying = ProcessCount(shared, "living"), ProcessCount(shared, "dying")
-    await all_speak(dying, living)
+    await all_send_heartbeats(dying, living)
     assert living.processes() == 2
 
     async with asyncio.timeout(10):
         while living.processes() != 1:
-            await living.speak()
+            await living.heartbeat()
             await asyncio.sleep(0.02)
 
 
@@ -78,7 +78,7 @@ async def test_other_installations_do_not_count(shared: Shared, valkey_server: V
     other = Shared.open(valkey_server.url, ticks, prefix=f"{shared.prefix}other:")
     ours, theirs = ProcessCount(shared, "ours"), ProcessCount(other, "theirs")
 
-    await all_speak(ours, theirs, ours)
+    await all_send_heartbeats(ours, theirs, ours)
 
     assert (ours.processes(), theirs.processes()) == (1, 1)
     await other.close()
@@ -89,17 +89,17 @@ async def test_a_server_that_was_lost_or_came_back_empty_makes_nobody_forget_the
 ) -> None:
     shared = Shared.open(own_valkey.url, ticks)
     one, two, three = (ProcessCount(shared, name) for name in "123")
-    await all_speak(one, two, three, one)
+    await all_send_heartbeats(one, two, three, one)
     assert one.processes() == 3
 
     own_valkey.kill()
     with pytest.raises(SharedAway):
-        await one.speak()
+        await one.heartbeat()
     assert one.processes() == 3
     own_valkey.start()
     while shared.is_away:
         try:
-            await one.speak()
+            await one.heartbeat()
         except SharedAway:
             await asyncio.sleep(0.05)
 
@@ -109,7 +109,7 @@ async def test_a_server_that_was_lost_or_came_back_empty_makes_nobody_forget_the
 
 async def test_nothing_stays_behind_when_all_are_gone(shared: Shared, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(censuses, "GONE_AFTER_MS", 200)
-    await ProcessCount(shared, "the last").speak()
+    await ProcessCount(shared, "the last").heartbeat()
 
     left_ms = await shared.ask(lambda client: client.pttl(f"{shared.prefix}processes"))
 
@@ -121,7 +121,7 @@ async def test_a_server_whose_clock_ran_ahead_does_not_keep_the_dead(shared: Sha
     an_hour_from_now = 10**13
     await shared.ask(lambda client: client.zadd(f"{shared.prefix}processes", {"dead": an_hour_from_now}))
 
-    await process_count.speak()
+    await process_count.heartbeat()
 
     assert process_count.processes() == 1
 

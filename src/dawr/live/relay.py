@@ -68,12 +68,12 @@ class Relay:
 
     async def listen(self, hub: Hub) -> None:
         """Pass on to the hub what others say, for as long as the server runs."""
-        await self._channel.listen(lambda word: self._hear(hub, word), hub.poll_soon)
+        await self._channel.listen(lambda message: self._hear(hub, message), hub.poll_soon)
 
     async def be_counted(self) -> None:
         """Once a second, while the shared store is there."""
         with suppress(SharedAway):
-            await self._process_count.speak()
+            await self._process_count.heartbeat()
 
     async def close(self) -> None:
         """Say what is still to be said, if it can be said soon, and leave."""
@@ -81,9 +81,9 @@ class Relay:
         await self._drain.join()
         await self._process_count.leave()
 
-    def _hear(self, hub: Hub, word: bytes) -> None:
+    def _hear(self, hub: Hub, message: bytes) -> None:
         try:
-            hint = self._decoder.decode(word)
+            hint = self._decoder.decode(message)
         except msgspec.DecodeError as error:
             log.warning("relay.not-understood", reason=str(error))
             return
@@ -101,7 +101,7 @@ class Relay:
         return Hint(self._name, list(reached.values()), sorted({one for one in said if not isinstance(one, Reached)}))
 
     async def _tell(self, hint: Hint) -> None:
-        await self._channel.say(msgspec.msgpack.encode(hint))
+        await self._channel.publish(msgspec.msgpack.encode(hint))
         if not self._is_closed:
             await asyncio.sleep(GATHERING_SECONDS)
 

@@ -1,6 +1,6 @@
-"""Words from one process to all others, over a Redis or Valkey that they share.
+"""Messages from one process to all others, over a Redis or Valkey that they share.
 
-A word is a hint: it may be lost, and nobody waits for it. Whoever listens is told when words
+A message is a hint: it may be lost, and nobody waits for it. Whoever listens is told when messages
 may have been missed, and finds out elsewhere what they were.
 """
 
@@ -33,24 +33,24 @@ class Channel:
         self._name = f"{shared.prefix}{name}"
         self._chance = chance
 
-    async def say(self, word: bytes) -> None:
+    async def publish(self, message: bytes) -> None:
         """To all who listen, the sender too if it does; or `SharedAway`."""
-        await self._shared.ask(lambda client: client.publish(self._name, word))
+        await self._shared.ask(lambda client: client.publish(self._name, message))
 
-    async def listen(self, heard: Callable[[bytes], None], missed: Callable[[], None]) -> NoReturn:
-        """Call `heard` with each word, and `missed` whenever it begins to listen, at first and after a loss."""
+    async def listen(self, received: Callable[[bytes], None], missed: Callable[[], None]) -> NoReturn:
+        """Call `received` with each message, and `missed` whenever it begins to listen, at first and after a loss."""
         cancellations = Cancellations()
         pause = SHORTEST_PAUSE_SECONDS
         while True:
             try:
                 async with self._subscribed() as subscription:
-                    cancellations.heed()
+                    cancellations.check()
                     pause = SHORTEST_PAUSE_SECONDS
                     missed()
-                    await _hear(subscription, heard, cancellations)
+                    await _receive(subscription, received, cancellations)
             except (RedisError, OSError, TimeoutError) as error:
                 log.debug("channel.lost", reason=str(error) or type(error).__name__)
-            cancellations.heed()
+            cancellations.check()
             await asyncio.sleep(pause * self._chance.uniform(0.5, 1.0))
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
@@ -68,20 +68,20 @@ class Channel:
             await subscription.aclose()  # type: ignore[no-untyped-call]
 
 
-async def _hear(subscription: PubSub, heard: Callable[[bytes], None], cancellations: Cancellations) -> NoReturn:
+async def _receive(subscription: PubSub, received: Callable[[bytes], None], cancellations: Cancellations) -> NoReturn:
     """Until the connection is lost, or nothing comes though it was asked for a sign."""
     is_asked = False
     while True:
         message = await subscription.get_message(timeout=QUIET_SECONDS)
-        cancellations.heed()
+        cancellations.check()
         if message is not None:
             is_asked = False
             if message["type"] == "message":
-                heard(message["data"])
+                received(message["data"])
         elif is_asked:
             raise TimeoutError("the server gives no sign")
         else:
             async with asyncio.timeout(ANSWER_SECONDS):
                 await subscription.ping()
-            cancellations.heed()
+            cancellations.check()
             is_asked = True

@@ -58,24 +58,24 @@ class Drain(Generic[T, Batch]):
             await asyncio.wait([self._task])
 
     async def _run(self) -> None:
-        # Nothing is awaited between the last look at what waits and giving the task up: no item is left behind.
+        # Nothing is awaited between the last check of what waits and giving the task up: no item is left behind.
         try:
             while self.waiting:
-                await self._handle_or_fail(self._take(self.waiting))
-        except asyncio.CancelledError as cancelled:
-            while self.waiting:
-                self._fail(self._take(self.waiting), cancelled)
-            raise
+                batch = self._take(self.waiting)
+                try:
+                    await self._handle(batch)
+                except Exception as error:  # noqa: BLE001 - whatever it is, it is for those whose items these are
+                    self._fail(batch, error)
+                except BaseException as error:
+                    self._fail(batch, error)
+                    self._fail_all(error)
+                    raise
         finally:
             self._task = None
 
-    async def _handle_or_fail(self, batch: Batch) -> None:
-        try:
-            await self._handle(batch)
-        except BaseException as error:
-            self._fail(batch, error)
-            if not isinstance(error, Exception):
-                raise
+    def _fail_all(self, error: BaseException) -> None:
+        while self.waiting:
+            self._fail(self._take(self.waiting), error)
 
 
 def take_all(waiting: deque[T]) -> list[T]:

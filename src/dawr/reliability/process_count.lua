@@ -1,6 +1,6 @@
--- One process says that it lives, and hears how many do. By the server's clock: theirs may be wrong.
--- KEYS[1]  the living, each with the time of its last word
--- ARGV     who speaks; after how many milliseconds of silence one is taken for gone
+-- The heartbeat of one process, which hears how many live. By the server's clock: theirs may be wrong.
+-- KEYS[1]  the living, each with the time of its last heartbeat
+-- ARGV     whose heartbeat it is; after how many milliseconds of silence one is taken for gone
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local silence = tonumber(ARGV[2])

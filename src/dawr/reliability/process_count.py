@@ -1,4 +1,4 @@
-"""How many processes there are, on all hosts: each says every second that it lives.
+"""How many processes there are, on all hosts: each sends a heartbeat every second.
 
 It is asked for when the shared store is away, so it never answers with fewer than were
 expected, nor with fewer than were seen last.
@@ -15,7 +15,7 @@ from dawr.reliability.shared import Shared, SharedAway
 EVERY_SECONDS = 1.0
 GONE_AFTER_MS = 5000
 COUNTS_KEPT = 5
-"""After the store came back empty, the first counts are too low: all have to speak first."""
+"""After the store came back empty, the first counts are too low: all have to send a heartbeat first."""
 
 
 class ProcessCount:
@@ -35,15 +35,15 @@ class ProcessCount:
     async def run(self) -> NoReturn:
         while True:
             with suppress(SharedAway):
-                await self.speak()
+                await self.heartbeat()
             await asyncio.sleep(EVERY_SECONDS)
 
-    async def speak(self) -> None:
+    async def heartbeat(self) -> None:
         """Say that this process lives, and count; or `SharedAway`."""
         count = await self._shared.ask(lambda client: self._script.run(client, [self._key], self._name, GONE_AFTER_MS))
         self._counts.append(int(count))
 
     async def leave(self) -> None:
-        """It ends in order, so the others need not wait for its silence."""
+        """It ends in order, so the others need not wait until its heartbeats are missed."""
         with suppress(SharedAway):
             await self._shared.ask(lambda client: client.zrem(self._key, self._name))

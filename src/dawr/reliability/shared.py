@@ -41,7 +41,7 @@ class Cancellations:
         self._task = asyncio.current_task()
         self._before = self._asked_for()
 
-    def heed(self) -> None:
+    def check(self) -> None:
         """Raise the one that came meanwhile, if it is still to be raised."""
         if self._asked_for() > self._before:
             raise asyncio.CancelledError
@@ -97,9 +97,9 @@ class Shared:
                 if self.is_away:
                     # One that takes no writes (it is full, or a replica) answers this or that, and is of no use.
                     await self._client.set(f"{self.prefix}here", b"", px=TRIED_EVERY_MS)
-            cancellations.heed()
+            cancellations.check()
         except (RedisError, OSError, TimeoutError) as error:
-            cancellations.heed()
+            cancellations.check()
             await self._note_away(error)
             raise SharedAway(str(error) or type(error).__name__) from error
         if self.is_away:

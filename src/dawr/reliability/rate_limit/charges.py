@@ -9,7 +9,7 @@ from dawr.reliability.drain import fail_future
 from dawr.reliability.rate_limit.policy import Policy, Verdict
 
 
-class Marked(Verdict, frozen=True):
+class StoreVerdict(Verdict, frozen=True):
     """What the store charged: in which life of it, and when by its clock."""
 
     life: str = ""
@@ -32,17 +32,17 @@ class Charge(NamedTuple):
 class Batch(NamedTuple):
     charges: dict[tuple[Policy, str], list[Charge]]
     """Those of one key under one policy are one entry."""
-    returned: list[Marked]
+    returned: list[StoreVerdict]
 
     @classmethod
     def take(
-        cls, waiting: "deque[Charge | Marked]", *, most_logs: int, take_back: Callable[[Verdict], None]
+        cls, waiting: "deque[Charge | StoreVerdict]", *, most_logs: int, take_back: Callable[[Verdict], None]
     ) -> "Batch":
         """Those who went away meanwhile are charged nothing."""
         batch = cls({}, [])
         while waiting and len(batch.charges) < most_logs:
             one = waiting.popleft()
-            if isinstance(one, Marked):
+            if isinstance(one, StoreVerdict):
                 batch.returned.append(one)
             elif not one.answer.cancelled():
                 batch.charges.setdefault((one.policy, one.key), []).append(one)

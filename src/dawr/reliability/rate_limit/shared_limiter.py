@@ -20,7 +20,7 @@ from typing import Literal, NoReturn, Self
 import structlog
 
 from dawr.reliability.drain import Drain
-from dawr.reliability.rate_limit.charges import Batch, Charge, Marked
+from dawr.reliability.rate_limit.charges import Batch, Charge, StoreVerdict
 from dawr.reliability.rate_limit.local import LocalLimiter
 from dawr.reliability.rate_limit.policy import Policy, Verdict, whole_seconds
 from dawr.reliability.rate_limit.shared_log import US_PER_MS, Aged, Charged, Meeting, SharedLog, Wanted
@@ -58,7 +58,7 @@ class SharedLimiter:
         self._processes = processes
         self._own = LocalLimiter(ticks, most_keys=most_keys)
         self._unreported = Unreported(ticks, most_keys=most_keys)
-        self._drain: Drain[Charge | Marked, Batch] = Drain(self._next_batch, self._send, Batch.fail)
+        self._drain: Drain[Charge | StoreVerdict, Batch] = Drain(self._next_batch, self._send, Batch.fail)
         self._state: State = "alone"
         self._life = ""
         self._known_in = ""
@@ -84,7 +84,7 @@ class SharedLimiter:
     async def give_back(self, verdict: Verdict) -> None:
         """The store hears of it with the next charges. If it cannot, it counts one too many for a window."""
         self._own.take_back(verdict)
-        if not isinstance(verdict, Marked):
+        if not isinstance(verdict, StoreVerdict):
             self._unreported.take_back(verdict)
         elif verdict.life == self._life and self._state != "alone":
             self._drain.add(verdict)
@@ -168,7 +168,7 @@ class SharedLimiter:
             self._unreported.keep(verdict.policy, key, verdict.at)
         return verdict
 
-    def _next_batch(self, waiting: deque[Charge | Marked]) -> Batch:
+    def _next_batch(self, waiting: deque[Charge | StoreVerdict]) -> Batch:
         return Batch.take(waiting, most_logs=MOST_LOGS_AT_ONCE, take_back=self._own.take_back)
 
     async def _send(self, batch: Batch) -> None:
@@ -204,7 +204,7 @@ class SharedLimiter:
                         key=key,
                         at=self._keep(policy, key),
                     )
-                    one.resolve(self._marked(verdict, life, charged.at_us))
+                    one.resolve(self._store_verdict(verdict, life, charged.at_us))
                 else:
                     if one.held is not None:
                         self._own.take_back(one.held)
@@ -217,11 +217,11 @@ class SharedLimiter:
         self._own.keep(policy, key, now)
         return now
 
-    def _marked(self, verdict: Verdict, life: str, at_us: int) -> Verdict:
+    def _store_verdict(self, verdict: Verdict, life: str, at_us: int) -> Verdict:
         if life != self._life:  # the life in which it was charged ended before its answer was read
             self._unreported.keep(verdict.policy, verdict.key, verdict.at)
             return verdict
-        return Marked(
+        return StoreVerdict(
             allowed=True,
             remaining=verdict.remaining,
             reset_seconds=verdict.reset_seconds,
