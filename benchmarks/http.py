@@ -62,7 +62,11 @@ async def bench(directory: Path, *, rounds: int, seconds: float) -> list[Figure]
 
 
 async def _call(port: int, seconds: float, *, connections: int = CONNECTIONS) -> Run:
-    load = HttpLoad(port, connections, seconds, PATH, BODY, next(NOBODY_KNOWN))
+    return await ask_by(HttpLoad(port, connections, seconds, PATH, BODY, next(NOBODY_KNOWN)))
+
+
+async def ask_by(load: HttpLoad) -> Run:
+    """In a process of its own."""
     callers = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "benchmarks.http_callers", stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )

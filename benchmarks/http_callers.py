@@ -8,6 +8,7 @@ import asyncio
 import gc
 import sys
 import time
+from functools import partial
 from itertools import count
 from typing import cast
 
@@ -25,18 +26,24 @@ class HttpLoad(msgspec.Struct, frozen=True):
     connections: int
     seconds: float
     path: str
+    """`{connection}` in it is the number of the connection, from 1."""
     body: str
     """`{n}` in it is a number that no other request has."""
     first: int
     """The first of those numbers."""
+    bearers: list[str] = []
+    """One for each connection, if there are any."""
 
 
 class Caller(asyncio.Protocol):
-    def __init__(self, load: HttpLoad, numbers: "count[int]", latencies: list[float]) -> None:
+    def __init__(self, load: HttpLoad, number: int, numbers: "count[int]", latencies: list[float]) -> None:
         self._load = load
         self._numbers = numbers
         self._latencies = latencies
-        self._head = f"POST {load.path} HTTP/1.1\r\nHost: here\r\nContent-Type: application/json\r\nContent-Length: "
+        path = load.path.replace("{connection}", str(number))
+        bearer = f"Authorization: Bearer {load.bearers[number - 1]}\r\n" if load.bearers else ""
+        kind = "Content-Type: application/json"
+        self._head = f"POST {path} HTTP/1.1\r\nHost: here\r\n{bearer}{kind}\r\nContent-Length: "
         self._deadline = time.perf_counter() + load.seconds
         self._asked = 0.0
         self._answer = b""
@@ -86,8 +93,8 @@ async def call(load: HttpLoad) -> Run:
     started = time.perf_counter()
     made = await asyncio.gather(
         *(
-            loop.create_connection(lambda: Caller(load, numbers, latencies), "127.0.0.1", load.port)
-            for _ in range(load.connections)
+            loop.create_connection(partial(Caller, load, number, numbers, latencies), "127.0.0.1", load.port)
+            for number in range(1, load.connections + 1)
         )
     )
     await asyncio.gather(*(caller.done for _, caller in made))

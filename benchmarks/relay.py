@@ -74,7 +74,7 @@ async def an_engine(store: PostgresStore, redis_url: str | None) -> AsyncIterato
         return
     shared = Shared.open(redis_url, system.ticks, prefix="bench:")
     relay = Relay(Channel(shared, "hints", Random(1)), ProcessCount(shared, "here"), "here")
-    yield Engine(store, system.now, listeners=[Hub(store, system.now, Random(1), others=relay)])
+    yield Engine(store, system.now, listeners=[Hub(store, system.now, Random(1), relays=[relay])])
     await relay.close()
     await shared.close()
 

@@ -1,24 +1,42 @@
 """What every test may ask for."""
 
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
+import hypothesis
 import pytest
 import structlog
-from hypothesis import settings
 
 from tests.servers import PostgresServer, ValkeyServer, server_directory
+from tests.servers.run import directory_of_run
+from tests.sizes import needs_servers
+from tests.stores.databases import PostgresDatabase
 
-# How long an example takes depends on what else the machine does.
-settings.register_profile("dawr", deadline=None)
-settings.load_profile("dawr")
+hypothesis.settings.register_profile("on a busy machine", deadline=None)
+hypothesis.settings.load_profile("on a busy machine")
 
 LONGEST_FIRST = ("stories", "operations", "cli", "reliability")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    run = ExitStack()
+    run.enter_context(directory_of_run())
+    config.add_cleanup(run.close)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files that take long begin first, so that at the end no process waits for another."""
     items.sort(key=lambda item: _place_of(item.path.parent.name))
+    named = Counter[str]()
+    for item in items:
+        # Fuzzing gives all its tests one name, and a test is known to the processes of a run by its name.
+        named[item.nodeid] += 1
+        if named[item.nodeid] > 1:
+            item._nodeid = f"{item.nodeid}[{named[item.nodeid]}]"  # type: ignore[attr-defined] # pytest has no other way
+        if needs_servers(item):
+            item.add_marker("servers")
 
 
 def _place_of(folder: str) -> int:
@@ -31,8 +49,13 @@ def anyio_backend() -> tuple[str, dict[str, Any]]:
 
 
 @pytest.fixture(autouse=True)
-def logs_as_by_default() -> Iterator[None]:
-    """A command that was run within a test sets up the logs of its process; the next test has its own."""
+def plain_logs() -> Iterator[None]:
+    """A command that was run within a test sets up the logs of its process; the next test has its own.
+
+    By default, structlog draws a fault with the values of all variables, which takes seconds.
+    """
+    renderer = structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
+    structlog.configure(processors=[structlog.processors.add_log_level, renderer])
     yield
     structlog.reset_defaults()
 
@@ -56,3 +79,16 @@ def postgres_url(postgres_server: PostgresServer) -> Iterator[str]:
     """A database of the test's own, empty at first."""
     with postgres_server.lend_database() as url:
         yield url
+
+
+@pytest.fixture
+def migrated_url(postgres_server: PostgresServer) -> Iterator[str]:
+    """The same with its tables, and nobody's rows."""
+    with postgres_server.lend_migrated_database(migrate) as url:
+        yield url
+
+
+async def migrate(url: str) -> None:
+    store = await PostgresDatabase(url).open()
+    await store.migrate()
+    await store.close()

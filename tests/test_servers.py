@@ -13,6 +13,8 @@ import asyncpg
 import pytest
 import redis
 
+from dawr.stores import migrations
+from tests.conftest import migrate
 from tests.servers import (
     PostgresServer,
     Server,
@@ -125,6 +127,24 @@ async def test_a_lent_database_is_empty_and_the_borrower_before_is_cut_off(
     with pytest.raises((asyncpg.PostgresError, asyncpg.InterfaceError)):
         await before.execute("SELECT 1")
     before.terminate()
+
+
+async def test_a_database_lent_with_its_tables_has_them_as_they_were_made(postgres_server: PostgresServer) -> None:
+    """Though a borrower before wrote rows, and another changed the tables."""
+    for statement in ("DELETE FROM installation", "DROP TABLE tickets CASCADE", "DELETE FROM migrations", "SELECT"):
+        with postgres_server.lend_migrated_database(migrate) as url:
+            assert await rows_as_made(url) == [1, 0, len(migrations.known("postgres"))]
+            connection = await asyncpg.connect(url)
+            await connection.execute(statement)
+            await connection.close()
+
+
+async def rows_as_made(url: str) -> list[int]:
+    connection = await asyncpg.connect(url)
+    tables = ("installation", "tickets", "migrations")
+    counted = [int(await connection.fetchval(f"SELECT count(*) FROM {table}")) for table in tables]
+    await connection.close()
+    return counted
 
 
 async def test_a_database_is_dropped_while_clients_are_connected(postgres_server: PostgresServer) -> None:

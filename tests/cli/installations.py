@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from tests.cli.databases import rows_of
-from tests.running import Client, DawrServer, Finished, at_once, dawr, venue_document
+from tests.running import Client, DawrServer, Finished, at_once, dawr, dawr_process, venue_document
 
 
 class Installation(msgspec.Struct, frozen=True):
@@ -17,6 +17,9 @@ class Installation(msgspec.Struct, frozen=True):
 
     def dawr(self, *arguments: str | Path, stdin: str = "", **more: str) -> Finished:
         return dawr(*arguments, stdin=stdin, **{**self.settings, **more})
+
+    def dawr_process(self, *arguments: str | Path, stdin: str = "", **more: str) -> Finished:
+        return dawr_process(*arguments, stdin=stdin, **{**self.settings, **more})
 
     def serve(self, *arguments: str | Path) -> DawrServer:
         return DawrServer(self.directory, "serve", *arguments, **self.settings)

@@ -43,7 +43,7 @@ def test_an_embedded_database_is_not_migrated_under_a_running_server(embedded: I
 
 
 def test_several_processes_that_migrate_at_once_apply_everything_once(scaled: Installation) -> None:
-    done = at_once(lambda _: scaled.dawr("migrate"), range(4))
+    done = at_once(lambda _: scaled.dawr_process("migrate"), range(4))
 
     assert {each.exit_code for each in done} == {0}
     applied = [line for each in done for line in each.said.splitlines() if line.startswith("Applied ")]

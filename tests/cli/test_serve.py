@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.installations import Installation, take_numbers
-from tests.running import Client, dawr
+from tests.running import Client, dawr, dawr_here
 
 
 def test_an_installation_is_served_and_made_on_the_way(installation: Installation) -> None:
@@ -64,7 +64,7 @@ def test_several_workers_cannot_share_an_embedded_database(embedded: Installatio
 def test_several_processes_without_redis_are_told_what_to_do(
     settings: dict[str, str], options: list[str], processes: int
 ) -> None:
-    done = dawr("serve", *options, DAWR_DATABASE_URL="postgresql://127.0.0.1:1/dawr", **settings)
+    done = dawr_here("serve", *options, DAWR_DATABASE_URL="postgresql://127.0.0.1:1/dawr", **settings)
 
     assert done.exit_code == 1
     assert done.complained.startswith(f"Error: {processes} processes (DAWR_WORKERS on each of DAWR_HOSTS) need a Redis")
@@ -105,7 +105,7 @@ def test_a_redis_url_that_cannot_be_read_is_named_without_its_password(scaled: I
 def test_a_setting_that_cannot_be_used_is_named(
     tmp_path: Path, settings: dict[str, str], options: list[str], sentence: str
 ) -> None:
-    done = dawr("serve", "--data", tmp_path, *options, **settings)
+    done = dawr_here("serve", "--data", tmp_path, *options, **settings)
 
     assert done.exit_code == 1
     assert done.complained.startswith(f"Error: {sentence}")

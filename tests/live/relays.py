@@ -41,7 +41,7 @@ async def process(watched: Watched, valkey_url: str, *, installation: str = "her
     shared = Shared.open(valkey_url, system.ticks, prefix=f"test:{watched.venue.id}:{installation}:")
     relay = Relay(Channel(shared, "hints", Random(name)), ProcessCount(shared, name), name)
     reads = SlowStore(watched.store)
-    hub = Hub(cast("Store", reads), watched.clock, Random(name), others=relay)
+    hub = Hub(cast("Store", reads), watched.clock, Random(name), relays=[relay])
     engine = Engine(watched.store, watched.clock, listeners=[hub])
     works = [Work(name="hints", run=lambda: relay.listen(hub)), Work(name="count", run=relay.be_counted, every=1.0)]
     try:
@@ -64,7 +64,7 @@ async def all_hear(*processes: Process) -> None:
         return int(number)
 
     async def are_silent() -> bool:
-        return await listeners() < len(processes) or any(process.watched.hub._looking for process in processes)
+        return await listeners() < len(processes) or any(process.watched.hub._background for process in processes)
 
     async with asyncio.timeout(SECONDS):
         while await are_silent():  # noqa: ASYNC110 - the server knows it

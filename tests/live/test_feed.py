@@ -73,10 +73,10 @@ async def test_nothing_is_missed_where_a_stream_is_joined_that_another_process_w
         await elsewhere.take()
         watchers.append(await (watched.changes() if turn % 2 else watched.clinic(since="1.0")))
         if turn % 10 == 0:
-            await watched.hub.look_again()
+            await watched.hub.poll()
     enough.set()
     await coming
-    await watched.hub.look_again()
+    await watched.hub.poll()
 
     last = len(await watched.engine.events_after(watched.venue.id, 0, most=EVERY_EVENT))
     for turn, watcher in enumerate(watchers):
@@ -213,14 +213,14 @@ async def test_events_without_the_counts_of_their_line_lead_to_a_fresh_picture(
     assert versions(await read(await watched.changes(since="1.2"))) == [2, 3]
 
 
-async def test_what_another_process_wrote_is_found_by_looking_again(watched: Watched) -> None:
+async def test_what_another_process_wrote_is_found_by_polling(watched: Watched) -> None:
     elsewhere = watched.another()
     watcher = await watched.changes()
     await elsewhere.take()
     await elsewhere.take()
     assert events(await read(watcher)) == ["hello"]
 
-    await watched.hub.look_again()
+    await watched.hub.poll()
 
     assert versions(await read(watcher)) == [1, 2]
 
@@ -245,8 +245,8 @@ async def test_two_processes_write_and_both_their_watchers_see_everything_in_ord
     watchers = [await here.changes(), await there.changes()]
 
     await asyncio.gather(*((here if turn % 2 else there).take() for turn in range(40)))
-    await here.hub.look_again()
-    await there.hub.look_again()
+    await here.hub.poll()
+    await there.hub.poll()
 
     for watcher in watchers:
         assert versions(await read(watcher)) == list(range(41))
@@ -276,7 +276,7 @@ async def test_a_restored_copy_ends_its_streams_so_that_they_take_a_fresh_pictur
     await watched.take()
     await database.rows("UPDATE heads SET epoch = 77")
 
-    await watched.hub.look_again()
+    await watched.hub.poll()
 
     assert watcher.is_ended
     assert versions(await read(watcher))[-1] == 1

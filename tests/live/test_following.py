@@ -261,13 +261,13 @@ async def test_who_has_no_ticket_yet_is_followed_once_they_enter(watched: Watche
 
     ticket = await watched.take(visitor="Sara")
     watched.beat()
-    await let_it_look(watched)
+    await let_it_poll(watched)
 
     assert told(await read(watcher)) == ["NEAR_TURN", "POSITION_UPDATE"]
     await watched.do(call_next(), Finish(ticket.ticket_id))
     await watched.take(visitor="Sara")
     watched.beat()
-    await let_it_look(watched)
+    await let_it_poll(watched)
     assert told(await read(watcher)) == ["YOUR_TURN", "STEP_DONE_NEXT", "NEAR_TURN", "POSITION_UPDATE"]
     assert told(await read(stranger)) == []
 
@@ -352,6 +352,6 @@ async def test_a_position_is_what_the_store_would_count(watched: Watched) -> Non
         assert last["wait_minutes"] == place.wait_minutes
 
 
-async def let_it_look(watched: Watched) -> None:
-    for task in tuple(watched.hub._looking):
+async def let_it_poll(watched: Watched) -> None:
+    for task in tuple(watched.hub._background):
         await task

@@ -249,15 +249,15 @@ async def test_a_store_that_is_away_is_said_once_and_so_is_its_return(clock: Dri
         await read(watcher)
 
         server.kill()
-        await hub.look_again()
-        await hub.look_again()
+        await hub.poll()
+        await hub.poll()
         away = await read(watcher)
         for _ in range(15):
             hub.beat(0.0)
         beats = await read(watcher)
         server.start()
         while any(feed.is_stale for feed in hub._feeds.values()):
-            await hub.look_again()
+            await hub.poll()
 
         assert events(away) == ["stale"]
         assert [one.comment for one in beats] == [True]
@@ -284,25 +284,25 @@ async def test_a_store_that_goes_away_while_staff_are_judged_ends_nobody(clock: 
         form = Changes(venue.slug, None, is_staffs=True)
         watcher = await hub.join(venue.id, Wish(hello, NOTICES, form, still_may=still_may), address="x")
 
-        await hub.look_again()
+        await hub.poll()
         assert (asked, watcher.is_ended) == (1, False)
-        await hub.look_again()
+        await hub.poll()
         assert (asked, watcher.is_ended) == (1, False)
         server.start()
         while asked == 1:
-            await hub.look_again()
+            await hub.poll()
 
         assert watcher.is_ended
         hub.close()
         await store.close()
 
 
-async def test_while_it_runs_it_looks_again_by_itself(watched: Watched) -> None:
+async def test_while_it_runs_it_polls_by_itself(watched: Watched) -> None:
     watcher = await watched.changes()
     await watched.another().take()
     await read(watcher)
 
-    async with Works([Work(name="poll", run=watched.hub.look_again, every=0.01)]).running():
+    async with Works([Work(name="poll", run=watched.hub.poll, every=0.01)]).running():
         body = parsed(await watcher.take() or b"")
 
     assert events(body) == ["ticket.issued"]

@@ -197,7 +197,7 @@ async def test_without_valkey_nothing_fails_and_its_return_brings_what_was_misse
                 for _ in range(20):
                     await here.watched.take()
             await until(lambda: here.shared.is_away)
-            await there.watched.hub.look_again()
+            await there.watched.hub.poll()
             assert versions(await read(watcher)) == list(range(2, 22))
             await here.watched.take()
             valkey.start()

@@ -44,9 +44,9 @@ async def test_a_commit_in_any_gap_is_seen_once(watched: Watched, stream: str, w
     setattr(store, when, meanwhile)
     watcher = await STREAMS[stream](here)
     store.before = store.after = None
-    await here.hub.look_again()
+    await here.hub.poll()
     await writer.take()
-    await here.hub.look_again()
+    await here.hub.poll()
 
     sent = [one for one in await read(watcher) if one.event != "hello"]
     stored = len(await watched.engine.events_after(watched.venue.id, 0, most=EVERY_EVENT))
@@ -81,7 +81,7 @@ async def test_a_visitor_is_told_of_their_turn_once_whenever_it_comes(
     store.before = store.after = None
     for step in steps:
         await writer.engine.do(watched.venue.id, step)
-    await here.hub.look_again()
+    await here.hub.poll()
 
     words = [word for word in told(await read(watcher)) if word != "POSITION_UPDATE"]
     assert words == ["YOUR_TURN", "IN_SERVICE", "STEP_DONE_NEXT"]
@@ -131,9 +131,9 @@ async def test_a_visitor_who_enters_while_they_join_is_found(watched: Watched, a
     watcher = await here.clinic(user="Sara")
     if store.reads < at_read:
         await writer.take(visitor="Sara")
-    await here.hub.look_again()
+    await here.hub.poll()
     here.beat()
-    for task in tuple(here.hub._looking):
+    for task in tuple(here.hub._background):
         await task
 
     assert told(await read(watcher)) == ["NEAR_TURN", "POSITION_UPDATE"]
@@ -157,7 +157,7 @@ async def test_a_turn_that_comes_while_a_visitor_joins_is_told_once(
     setattr(store, when, meanwhile)
     place, clinic = await here.place(sara), await here.clinic(user="Sara")
     await meanwhile()
-    await here.hub.look_again()
+    await here.hub.poll()
 
     words = told(await read(clinic))
     assert words.count("YOUR_TURN") == 1
@@ -166,7 +166,7 @@ async def test_a_turn_that_comes_while_a_visitor_joins_is_told_once(
     assert states in (["called"], ["waiting", "called"])
 
 
-async def test_what_commits_while_a_feed_opens_is_seen_without_another_look(watched: Watched) -> None:
+async def test_what_commits_while_a_feed_opens_is_seen_without_another_poll(watched: Watched) -> None:
     here, store = slowly(watched)
 
     async def meanwhile() -> None:

@@ -359,7 +359,16 @@ def walk(world: World, *, examples: int, steps: int = 50) -> None:
     )
 
 
-@pytest.mark.parametrize(("world", "examples"), [("sqlite", 80), ("postgres", 24)], indirect=["world"])
+@pytest.mark.parametrize(
+    ("world", "examples"),
+    [
+        ("sqlite", 16),
+        ("postgres", 8),
+        pytest.param("sqlite", 80, marks=pytest.mark.slow),
+        pytest.param("postgres", 24, marks=pytest.mark.slow),
+    ],
+    indirect=["world"],
+)
 def test_whatever_people_do_at_once_the_venue_does_as_if_it_were_one_after_the_other(
     world: World, examples: int
 ) -> None:

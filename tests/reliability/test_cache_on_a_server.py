@@ -222,7 +222,7 @@ async def test_a_server_that_came_back_empty_shows_nothing_that_was(
 async def test_an_invalidation_while_the_server_is_frozen_reaches_the_others_when_it_thaws(
     cache: Cache, valkey: ValkeyServer
 ) -> None:
-    """Nobody here asks again: what is owed is paid all the same."""
+    """Nobody here asks again: what is still to delete is deleted all the same."""
     truth = Truth(1)
     await cache.get("a", truth, tags=["x"], ttl_ms=LONG)
     others = Shared.open(valkey.url, system.ticks, prefix=PREFIX)

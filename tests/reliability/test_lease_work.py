@@ -111,7 +111,7 @@ async def test_whoever_lost_the_lease_is_told_to_stop_and_stands_by(
 async def test_whoever_finds_the_lease_taken_does_not_wait_for_its_end(
     leases: Leases, others: Leases, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lease, "LOOKS_PER_LEASE", 600)
+    monkeypatch.setattr(lease, "POLLS_PER_LEASE", 600)
     ended = asyncio.Event()
 
     async def work(_: Fence) -> None:

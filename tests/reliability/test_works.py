@@ -41,8 +41,8 @@ async def until(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0.005)
 
 
-def health_of(works: Works) -> dict[str, str]:
-    return {work.name: work.health for work in works.health()}
+def states_of(works: Works) -> dict[str, str]:
+    return {work.name: work.state for work in works.states()}
 
 
 async def test_a_step_is_taken_again_and_again() -> None:
@@ -52,7 +52,7 @@ async def test_a_step_is_taken_again_and_again() -> None:
     async with works.running():
         await until(lambda: step.taken >= 3)
 
-    assert [(work.name, work.health, work.failures) for work in works.health()] == [("step", "running", 0)]
+    assert [(work.name, work.state, work.failures) for work in works.states()] == [("step", "running", 0)]
 
 
 async def test_a_step_that_fails_is_logged_counted_and_taken_again() -> None:
@@ -69,7 +69,7 @@ async def test_a_step_that_fails_is_logged_counted_and_taken_again() -> None:
         ("step", "error", "a fault of its own")
     ] * 2
     assert counted == ["step", "step"]
-    assert [(work.health, work.failures) for work in works.health()] == [("running", 2)]
+    assert [(work.state, work.failures) for work in works.states()] == [("running", 2)]
 
 
 async def test_a_fault_that_is_expected_is_said_without_its_traceback() -> None:
@@ -90,7 +90,7 @@ async def test_while_a_work_fails_it_is_seen_and_the_others_go_on() -> None:
     async with works.running():
         await until(lambda: bad.taken >= 2 and good.taken >= 10)
 
-        assert health_of(works) == {"bad": "failing", "good": "running"}
+        assert states_of(works) == {"bad": "failing", "good": "running"}
         assert works.failing == 1
 
 
@@ -103,7 +103,7 @@ async def test_a_work_that_just_ends_is_noticed_and_begun_again() -> None:
             await until(lambda: step.taken >= 2)
 
     assert "EndedByItself" in repr(lines[0]["exc_info"])
-    assert works.health()[0].failures >= 1
+    assert works.states()[0].failures >= 1
 
 
 async def test_a_work_that_is_cancelled_from_inside_is_begun_again() -> None:
@@ -121,7 +121,7 @@ async def test_a_work_that_is_cancelled_from_inside_is_begun_again() -> None:
     async with works.running():
         await until(lambda: taken >= 2)
 
-    assert works.health()[0].failures == 1
+    assert works.states()[0].failures == 1
 
 
 async def test_the_pause_doubles_with_every_failure_in_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,7 +159,7 @@ async def test_a_work_that_has_gone_on_for_a_while_is_well_again(monkeypatch: py
 
     async with works.running():
         await until(lambda: begun == 2)
-        await until(lambda: health_of(works) == {"endless": "running"})
+        await until(lambda: states_of(works) == {"endless": "running"})
 
 
 async def test_when_they_are_told_to_stop_all_stop() -> None:
@@ -177,7 +177,7 @@ async def test_when_they_are_told_to_stop_all_stop() -> None:
         await asyncio.sleep(0.01)
 
     assert sorted(ended) == ["one", "two"]
-    assert [work.failures for work in works.health()] == [0, 0]
+    assert [work.failures for work in works.states()] == [0, 0]
 
 
 @asynccontextmanager
@@ -200,7 +200,7 @@ async def test_under_a_lease_one_does_the_work_and_the_other_stands_by(tmp_path:
             async with waiting.running():
                 await asyncio.sleep(0.05)
 
-                assert (health_of(working), health_of(waiting)) == ({"work": "running"}, {"work": "standing-by"})
+                assert (states_of(working), states_of(waiting)) == ({"work": "running"}, {"work": "standing-by"})
 
     assert second.taken == 0
     assert {fence.lease for fence in first.fences} == {"work"}

@@ -17,7 +17,8 @@ from tests.stores.doing import create_venue
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Database:
     if request.param == "sqlite":
         return SqliteDatabase(tmp_path / "dawr.db")
-    return PostgresDatabase(request.getfixturevalue("postgres_url"))
+    url = "migrated_url" if "store" in request.fixturenames else "postgres_url"
+    return PostgresDatabase(request.getfixturevalue(url))
 
 
 @pytest.fixture

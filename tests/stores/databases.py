@@ -10,6 +10,8 @@ import apsw
 import asyncpg
 
 from dawr.ports import Clock, Store
+from dawr.reliability.migrations import Owners
+from dawr.stores.migrations import OWNERS
 from dawr.stores.postgres import PostgresStore
 from dawr.stores.sqlite import SqliteStore
 
@@ -22,7 +24,7 @@ def wall_clock() -> int:
 class Database(Protocol):
     dialect: str
 
-    async def open(self, clock: Clock = wall_clock) -> Store:
+    async def open(self, clock: Clock = wall_clock, owners: Owners = OWNERS) -> Store:
         """A store of its own on this database, as after a restart."""
 
     def share(self, store: Store) -> contextlib.AbstractAsyncContextManager[Store]:
@@ -38,8 +40,8 @@ class SqliteDatabase:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    async def open(self, clock: Clock = wall_clock) -> Store:
-        return SqliteStore(self.path, clock=clock)
+    async def open(self, clock: Clock = wall_clock, owners: Owners = OWNERS) -> Store:
+        return SqliteStore(self.path, clock=clock, owners=owners)
 
     @contextlib.asynccontextmanager
     async def share(self, store: Store) -> AsyncIterator[Store]:
@@ -60,8 +62,8 @@ class PostgresDatabase:
     def __init__(self, url: str) -> None:
         self.url = url
 
-    async def open(self, clock: Clock = wall_clock) -> Store:
-        return await PostgresStore.open(self.url, clock=clock)
+    async def open(self, clock: Clock = wall_clock, owners: Owners = OWNERS) -> Store:
+        return await PostgresStore.open(self.url, clock=clock, owners=owners)
 
     @contextlib.asynccontextmanager
     async def share(self, store: Store) -> AsyncIterator[Store]:  # noqa: ARG002 - SQLite's way needs it

@@ -1,15 +1,19 @@
 """Migrations: applied once, forward only; and a restored copy begins new epochs."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
 from dawr.domain.venue import Venue
 from dawr.engine.engine import Engine
 from dawr.ports import Store
-from dawr.stores.migrations import SchemaUnfit, known
+from dawr.reliability.migrations import Owners
+from dawr.stores.migrations import OWNERS, SchemaUnfit, known
+from dawr.stores.postgres import PostgresStore
+from dawr.stores.sqlite import SqliteStore
 from tests.builders import DrivenClock, a_venue, issue
-from tests.stores.databases import Database
+from tests.stores.databases import Database, PostgresDatabase, SqliteDatabase, wall_clock
 from tests.stores.doing import create_venue, stored_head, take
 
 
@@ -60,6 +64,48 @@ async def test_two_starts_at_once_migrate_once(database: Database) -> None:
         await store.close()
 
     assert sorted(map(len, applied)) == [0, len(known(database.dialect))]
+
+
+@pytest.mark.usefixtures("store")
+async def test_a_store_takes_further_owners_of_tables(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path / "packages"))
+    owners = {**OWNERS, "guests": a_guest_book(tmp_path / "packages", database.dialect)}
+    with_guests = await opened(database, owners)
+
+    pending = await with_guests.pending_migrations()
+    applied = await with_guests.migrate()
+    try:
+        again = await with_guests.migrate()
+        added = await with_guests.change_rows("add_guest")
+        rows = await database.rows("SELECT name FROM guests")
+    finally:
+        await with_guests.close()
+        await database.rows("DROP TABLE guests")
+        await database.rows("DELETE FROM migrations WHERE owner = 'guests'")
+
+    assert applied == pending == ["guests 0001 who was here"]
+    assert again == []
+    assert (added, rows) == (1, [("Amna",)])
+
+
+def a_guest_book(packages: Path, dialect: str) -> str:
+    """A package that owns a table."""
+    name = f"guest_book_{dialect}"
+    statements = packages / name / "sql" / dialect
+    (statements / "migrations").mkdir(parents=True)
+    (statements / "migrations" / "0001_who_was_here.sql").write_text("CREATE TABLE guests (name text);\n")
+    (statements / "guests.sql").write_text("-- name: add_guest\nINSERT INTO guests VALUES ('Amna');\n")
+    (packages / name / "__init__.py").touch()
+    return name
+
+
+async def opened(database: Database, owners: Owners) -> SqliteStore | PostgresStore:
+    if isinstance(database, SqliteDatabase):
+        return SqliteStore(database.path, clock=wall_clock, owners=owners)
+    assert isinstance(database, PostgresDatabase)
+    return await PostgresStore.open(database.url, clock=wall_clock, owners=owners)
 
 
 async def test_a_restored_copy_begins_new_epochs_once(database: Database, store: Store) -> None:

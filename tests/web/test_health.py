@@ -1,15 +1,22 @@
 """Is it alive, is it ready, how is it (MISSION A17)."""
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import closing
 from http.client import HTTPConnection
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from dawr import __version__
+from dawr.bootstrap.system import now
+from dawr.ports import StoreAway
+from dawr.reliability.works import Work, Works
+from dawr.stores.sqlite import SqliteStore
 from tests.running import Client, DawrServer, dawr, eventually, must_be_problem, venue_document
 from tests.servers import PostgresServer, server_directory
+from tests.serving import installed, quiet, served
 
 
 @pytest.fixture
@@ -42,6 +49,7 @@ def test_the_whole_picture_of_a_server_that_needs_nobody(client: Client) -> None
         "processes": 1,
         "streams": 1,
         "stale": False,
+        "works": dict.fromkeys(("clockwork", "purge", "heartbeat", "poll", "measure"), "running"),
     }
 
 
@@ -89,3 +97,27 @@ def test_a_server_whose_database_is_not_set_up_names_the_venue_it_misses(tmp_pat
         dawr("venue", "apply", "-", stdin=venue_document({"id": "lab"}), DAWR_DATA=tmp_path / "data")
 
         assert client.enter("lab", "Amna").json["number"] == 1
+
+
+async def test_a_work_that_fails_is_seen_and_its_server_is_degraded(tmp_path: Path) -> None:
+    failing = asyncio.Event()
+
+    async def fails() -> None:
+        failing.set()
+        raise StoreAway("the store is away")
+
+    store = SqliteStore(tmp_path / "dawr.sqlite", clock=now)
+    await store.migrate()
+    works = Works([Work(name="outbox", run=fails, every=60.0)], expected=(StoreAway,))
+    async with (
+        works.running(),
+        installed(store, now, quiet()) as dawr,
+        served(msgspec.structs.replace(dawr, works=works)) as url,
+    ):
+        await failing.wait()
+        with Client(url) as client:
+            health, ready = [await asyncio.to_thread(client.ask, path) for path in ("/health", "/health/ready")]
+    await store.close()
+
+    assert (health.status, health.json["status"], health.json["works"]) == (200, "degraded", {"outbox": "failing"})
+    assert ready.json == {"status": "degraded"}

@@ -84,26 +84,26 @@ def shown(session: str, how: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("how", CREDENTIALS)
 @pytest.mark.parametrize("asked", [SIGN_OUT, CHANGE_PASSWORD])
-async def test_who_signs_out_in_another_process_is_shown_no_more_after_the_next_look(
+async def test_who_signs_out_in_another_process_is_shown_no_more_after_the_next_poll(
     processes: tuple[Process, Process, Venue], asked: tuple[str, object], how: str
 ) -> None:
     here, there, _ = processes
     session = await signed_in(here.dawr.accounts, "amna")
     stream = await here.watch(shown(session, how))
     of_others = await here.watch(shown(await signed_in(here.dawr.accounts, "sara"), how)), await here.watch()
-    await here.dawr.hub.look_again()
+    await here.dawr.hub.poll()
     assert here.dawr.hub.streams == 3
 
     assert await there.post(*asked, bearer=session) == 200
     assert here.dawr.hub.streams == 3
-    await here.dawr.hub.look_again()
+    await here.dawr.hub.poll()
 
     assert (await stream.rest())[-1].retry
     assert here.dawr.hub.streams == len(of_others)
 
 
 @pytest.mark.parametrize("hours", [12, 24 * 7], ids=["idle for too long", "at its end"])
-async def test_a_session_that_is_over_ends_its_stream_at_the_next_look(
+async def test_a_session_that_is_over_ends_its_stream_at_the_next_poll(
     processes: tuple[Process, Process, Venue], clock: DrivenClock, hours: int
 ) -> None:
     here, _, venue = processes
@@ -117,7 +117,7 @@ async def test_a_session_that_is_over_ends_its_stream_at_the_next_look(
         await here.dawr.engine.do(venue.id, issue("lab"))
         assert [one.event for one in await stream.until("ticket.issued")] == ["snapshot", "ticket.issued"]
     clock.advance(ms=1)
-    await here.dawr.hub.look_again()
+    await here.dawr.hub.poll()
 
     assert (await stream.rest())[-1].retry
     assert here.dawr.hub.streams == 1
@@ -170,7 +170,7 @@ async def test_who_works_elsewhere_watches_as_anybody_does_and_may_sign_out(
     stream = await here.watch(shown(session, "bearer"))
 
     await there.dawr.accounts.sign_out(session)
-    await here.dawr.hub.look_again()
+    await here.dawr.hub.poll()
     await here.dawr.engine.do(venue.id, issue("lab"))
 
     assert "ticket" not in (await stream.until("ticket.issued"))[-1].data

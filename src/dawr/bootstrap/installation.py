@@ -203,8 +203,8 @@ def _hub_of(settings: Settings, store: Store, relay: Relay | None, instruments: 
         secrets.SystemRandom(),
         stream_seconds=settings.stream_seconds,
         most_per_address=settings.most_streams_per_address,
-        others=relay,
-        told=lambda events: instruments.published(events, now()),
+        relays=[] if relay is None else [relay],
+        told=[lambda events: instruments.published(events, now())],
     )
 
 

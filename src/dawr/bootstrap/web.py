@@ -43,17 +43,18 @@ def web_app(dawr: Dawr, log: AccessLog, metrics_listener: socket.socket | None =
     hits = Hits(ticks, secrets.token_bytes(32), count=dawr.instruments.metrics.limit_hit)
     limits = Limits(dawr.limiter, clients, settings, hits)
     parts = Parts(
-        dawr.engine,
-        dawr.status_cache,
-        dawr.ids,
-        dawr.accounts,
-        dawr.hub,
-        auth,
-        limits,
-        clients,
-        settings,
-        dawr.shared,
+        engine=dawr.engine,
+        status_cache=dawr.status_cache,
+        ids=dawr.ids,
+        accounts=dawr.accounts,
+        hub=dawr.hub,
+        auth=auth,
+        limits=limits,
+        clients=clients,
+        settings=settings,
+        shared=dawr.shared,
         processes=lambda: dawr.processes,
+        works=dawr.works,
     )
     guarded = [MetricsEndpoint(parts, instruments, token=settings.metrics_token)] if settings.metrics_token else []
     app = App(ROUTES, parts, log, instruments, new_id=correlation_id, others=guarded)

@@ -12,7 +12,7 @@ from dawr.live.relay import Relay
 from dawr.observe.instruments import MEASURED_EVERY_SECONDS, Instruments
 from dawr.ports import Busy, Store, StoreFault
 from dawr.reliability import process_count
-from dawr.reliability.lease import LEASE_MS, Fence, Lease
+from dawr.reliability.lease import LEASE_MS, Lease
 from dawr.reliability.rate_limit import Limiter
 from dawr.reliability.rate_limit.shared_limiter import SharedLimiter
 from dawr.reliability.works import Work, Works
@@ -41,9 +41,6 @@ def works_of(
     def lease(name: str) -> Lease:
         return Lease(store.leases, name, holder=holder, lease_ms=lease_ms)
 
-    async def purge(_: Fence) -> None:
-        await clockwork.purge(store, now)
-
     sweeper = clockwork.Sweeper(engine, store)
     works = [
         Work(name="clockwork", run=sweeper.sweep_all, every=clockwork.EVERY_SECONDS, lease=lease("clockwork")),
@@ -51,7 +48,7 @@ def works_of(
             name="purge", run=lambda _: clockwork.purge(store, now), every=clockwork.EVERY_SECONDS, lease=lease("purge")
         ),
         Work(name="heartbeat", run=hub.heartbeat, every=live.BEAT_SECONDS),
-        Work(name="poll", run=hub.look_again, every=live.LOOKS_EVERY_SECONDS),
+        Work(name="poll", run=hub.poll, every=live.POLL_SECONDS),
         Work(name="measure", run=instruments.measure, every=MEASURED_EVERY_SECONDS),
     ]
     if relay is not None:

@@ -69,12 +69,8 @@ Told = Callable[[Sequence[Event]], None]
 """Hears what was published, when it was."""
 
 
-def nobody_measures(_: Sequence[Event]) -> None:
-    pass
-
-
 class Feed:
-    def __init__(self, venue_id: VenueId, past: Past, told: Told = nobody_measures) -> None:
+    def __init__(self, venue_id: VenueId, past: Past, told: Sequence[Told] = ()) -> None:
         self.venue_id = venue_id
         self.epoch = 0
         self.last = -1
@@ -151,7 +147,8 @@ class Feed:
                     watcher.push(piece)
         if any(published.event.kind.startswith(JUDGED_AGAIN_BY) for published in fresh):
             self.judge_again()
-        self._told([published.event for published in fresh])
+        for told in self._told:
+            told([published.event for published in fresh])
 
     def _advance(self, published: Published) -> None:
         queue_id = published.event.queue_id
@@ -225,7 +222,7 @@ class Feed:
                 newer = [published for published in self.ring if published.event.version > line.version]
                 if len(newer) != self.last - line.version:
                     continue
-                line.look_back(p for p in reversed(self.ring) if p.event.version <= line.version)
+                line.trace_back(p for p in reversed(self.ring) if p.event.version <= line.version)
                 for published in newer:
                     if published.event.queue_id == queue_id:
                         line.advance(published, self.venue)
@@ -277,7 +274,7 @@ class Feed:
             self.ring.appendleft(published)
             first = event.version
         for following in self.queues.values():
-            following.line.look_back(reversed(self.ring))
+            following.line.trace_back(reversed(self.ring))
 
     def _forget_idle_lines(self) -> None:
         shown = {channel.form.queue_id for channel in self.channels.values()}

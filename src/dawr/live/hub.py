@@ -1,31 +1,34 @@
-"""All who watch, by venue. It hears what is committed, looks into the store now and then, and keeps streams alive.
+"""All who watch, by venue. It hears what is committed, polls the store now and then, and keeps streams alive.
 
 It never holds a commit up: everything it does for a commit is in memory and waits for nobody.
 """
 
 import asyncio
 from collections import Counter
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Sequence
 from random import Random
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import structlog
 
 from dawr.domain.ticket import ENDED_STATES
 from dawr.domain.venue import VenueId
 from dawr.live import frames
-from dawr.live.feed import BEGAN_ANEW, Feed, Seat, Told, Unresumable, nobody_measures
+from dawr.live.feed import BEGAN_ANEW, Feed, Seat, Told, Unresumable
 from dawr.live.following import Followed, Following
 from dawr.live.joining import Follow, Opening, Wish, own_tickets
 from dawr.live.past import Past, Tickets
 from dawr.live.watcher import Watcher
 from dawr.ports import Batch, Changes, Clock, Store, StoreAway, StoreFault
 
+if TYPE_CHECKING:
+    from dawr.live.relay import Relay
+
 log = structlog.get_logger("dawr.live")
 
 HEARTBEAT_SECONDS = 15
 BEAT_SECONDS = 1.0
-LOOKS_EVERY_SECONDS = 5.0
+POLL_SECONDS = 5.0
 SENDING_SECONDS = 30.0
 SHORTEST_RETRY_MS, LONGEST_RETRY_MS = 1000, 5000
 
@@ -38,23 +41,9 @@ class TooManyStreams(Exception):
     """This address has as many streams open as one may have."""
 
 
-class Others(Protocol):
-    """The hubs of other processes, who are told of what happened here. Nobody waits for it."""
-
-    def committed(self, changed: Iterable[Changes]) -> None: ...
-
-    def judge_again(self, venue_id: VenueId) -> None: ...
-
-
-class Nobody:
-    """There is no other process."""
-
-    def committed(self, changed: Iterable[Changes]) -> None: ...
-
-    def judge_again(self, venue_id: VenueId) -> None: ...
-
-
 class Hub:
+    """`relays` tell other processes of what happened here; nobody waits for them. `told` hears what was published."""
+
     def __init__(
         self,
         store: Store,
@@ -63,21 +52,21 @@ class Hub:
         *,
         stream_seconds: int = 300,
         most_per_address: int = 500,
-        others: Others | None = None,
-        told: Told = nobody_measures,
+        relays: "Sequence[Relay]" = (),
+        told: Sequence[Told] = (),
     ) -> None:
         self._past = Past(store, clock)
         self._chance = chance
         self._stream_seconds = stream_seconds
         self._most_per_address = most_per_address
-        self._others = others or Nobody()
+        self._relays = relays
         self._told = told
         self._feeds: dict[VenueId, Feed] = {}
         self._addresses: Counter[str] = Counter()
         self._buckets: list[set[Watcher]] = [set() for _ in range(HEARTBEAT_SECONDS)]
         self._next_bucket = 0
         self._beats = 0
-        self._looking: set[asyncio.Task[None]] = set()
+        self._background: set[asyncio.Task[None]] = set()
         self.is_closed = False
 
     @property
@@ -103,7 +92,8 @@ class Hub:
             self.committed(batch.changed)
 
     def committed(self, changed: list[Changes]) -> None:
-        self._others.committed(changed)
+        for relay in self._relays:
+            relay.committed(changed)
         for changes in changed:
             feed = self._feeds.get(changes.head.venue_id)
             if feed is not None:
@@ -136,7 +126,8 @@ class Hub:
 
     def judge_again(self, venue_id: VenueId) -> None:
         """Let whoever watches as staff, in any process, show again that they still may."""
-        self._others.judge_again(venue_id)
+        for relay in self._relays:
+            relay.judge_again(venue_id)
         self.judge_here(venue_id)
 
     def judge_here(self, venue_id: VenueId) -> None:
@@ -178,11 +169,11 @@ class Hub:
                 beats[feed] = frames.COMMENT + frames.mark(feed.at)
             watcher.push(beats[feed])
 
-    def look_soon(self) -> None:
+    def poll_soon(self) -> None:
         """Something may have been missed."""
-        self._in_background(self._look())
+        self._in_background(self._poll_or_log())
 
-    async def look_again(self) -> None:
+    async def poll(self) -> None:
         """Publish what other processes and tools wrote. Say so when the store is away, and when it is back."""
         for feed in tuple(self._feeds.values()):
             if feed.last < 0:
@@ -307,16 +298,16 @@ class Hub:
                 for watcher in tuple(feed.watchers):
                     watcher.push(watcher.notices.stale())
 
-    async def _look(self) -> None:
+    async def _poll_or_log(self) -> None:
         try:
-            await self.look_again()
+            await self.poll()
         except Exception:
             log.exception("live.look")
 
     def _in_background(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
-        self._looking.add(task)
-        task.add_done_callback(self._looking.discard)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
 
 
 def _theirs(feed: Feed, follow: Follow, following: Following, tickets: Tickets) -> Followed | None:

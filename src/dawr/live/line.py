@@ -44,7 +44,7 @@ class WatchedLine:
             self._begin(key, published)
         return self._count(published)
 
-    def look_back(self, past: Iterable[Published]) -> None:
+    def trace_back(self, past: Iterable[Published]) -> None:
         """Say of each past event, the newest first, how the line of its time stood after it.
 
         Which line that was is known from the one after it: a reset begins the next round, the number 1 a new day.

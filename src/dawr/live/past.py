@@ -37,16 +37,16 @@ class Past:
         self._clock = clock
 
     async def since(self, venue_id: VenueId, version: int = NOTHING_IS_AFTER, *, most: int = 1) -> Since:
-        async def look(session: Session) -> Since:
+        async def read(session: Session) -> Since:
             events = await session.events_after(venue_id, version, most=most)
             return Since(session.heads[venue_id], session.venues[venue_id], events)
 
-        return await self._read(venue_id, look)
+        return await self._read(venue_id, read)
 
     async def line(self, venue_id: VenueId, queue_id: QueueId) -> WatchedLine:
         """A queue's line today, and where everybody stands in it."""
 
-        async def look(session: Session) -> WatchedLine:
+        async def read(session: Session) -> WatchedLine:
             head, venue = session.heads[venue_id], session.venues[venue_id]
             day = head.day if session.clock_error_ms else venue.day_at(self._clock(), reached=head.day)
             rows = (await session.load({venue_id: Wants(current_lines={queue_id})}, depth=1))[venue_id]
@@ -57,25 +57,25 @@ class Past:
             places = rows.places.get(line.key, [])
             return WatchedLine(line.key, version=head.version, facts=line_facts(line), places=places)
 
-        return await self._read(venue_id, look)
+        return await self._read(venue_id, read)
 
     async def tickets(
         self, venue_id: VenueId, *, ids: Collection[TicketId] = (), open_keys: Collection[str] = ()
     ) -> Tickets:
-        async def look(session: Session) -> Tickets:
+        async def read(session: Session) -> Tickets:
             wants = Wants(tickets=set(ids), open_keys=set(open_keys))
             rows = (await session.load({venue_id: wants}, depth=1))[venue_id]
             return Tickets(session.heads[venue_id].version, rows.tickets + rows.open)
 
-        return await self._read(venue_id, look)
+        return await self._read(venue_id, read)
 
-    async def _read(self, venue_id: VenueId, look: Callable[[Session], Awaitable[T]]) -> T:
+    async def _read(self, venue_id: VenueId, read: Callable[[Session], Awaitable[T]]) -> T:
         """Refusals are raised here, not inside: a store takes what is raised in it for a fault."""
 
-        async def look_if_there(session: Session) -> T | None:
-            return await look(session) if venue_id in session.heads else None
+        async def read_if_there(session: Session) -> T | None:
+            return await read(session) if venue_id in session.heads else None
 
-        seen = await self._store.read([venue_id], look_if_there)
+        seen = await self._store.read([venue_id], read_if_there)
         if seen is None:
             raise UnknownVenue(venue_id)
         return seen

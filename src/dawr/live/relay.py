@@ -1,7 +1,7 @@
 """Between the processes of one installation: a hint of every commit, so that watchers elsewhere need not wait.
 
 A hint says which venue changed and how far it is, never what happened: that is read from the
-store. A lost one costs time, not truth, for every hub looks into the store by itself now and then.
+store. A lost one costs time, not truth, for every hub polls the store now and then.
 Telling waits for nobody and fails nobody.
 """
 
@@ -68,7 +68,7 @@ class Relay:
 
     async def listen(self, hub: Hub) -> None:
         """Pass on to the hub what others say, for as long as the server runs."""
-        await self._channel.listen(lambda word: self._hear(hub, word), hub.look_soon)
+        await self._channel.listen(lambda word: self._hear(hub, word), hub.poll_soon)
 
     async def be_counted(self) -> None:
         """Once a second, while the shared store is there."""
@@ -106,6 +106,6 @@ class Relay:
             await asyncio.sleep(GATHERING_SECONDS)
 
     def _not_told(self, hint: Hint, error: BaseException) -> None:
-        """The others find it in the store with their next look."""
+        """The others find it in the store with their next poll."""
         if not isinstance(error, SharedAway | asyncio.CancelledError):
             log.warning("relay.not-told", venues=len(hint.reached), fault=type(error).__name__)

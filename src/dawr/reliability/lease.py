@@ -23,8 +23,8 @@ T = TypeVar("T")
 log = structlog.get_logger("dawr.reliability")
 
 LEASE_MS = 8_000
-LOOKS_PER_LEASE = 4
-"""How often a lease is renewed within its time, and looked at by those who wait for it."""
+POLLS_PER_LEASE = 4
+"""How often a lease is renewed within its time, and polled by those who wait for it."""
 RELEASE_SECONDS = 0.5
 
 
@@ -127,7 +127,7 @@ class Lease:
                 self._count("taken")
                 log.info("lease.taken", lease=self.name, fence=fence.number)
                 return fence, until
-            await asyncio.sleep(self._seconds / LOOKS_PER_LEASE)
+            await asyncio.sleep(self._seconds / POLLS_PER_LEASE)
 
     async def _act(self, work: Work, fence: Fence, until: float) -> bool:
         """Whether the work ended by itself."""
@@ -152,7 +152,7 @@ class Lease:
         """Renew the lease, and return when it is lost: taken by somebody else, or not renewed in time."""
         loop = asyncio.get_running_loop()
         while True:
-            await asyncio.sleep(min(self._seconds / LOOKS_PER_LEASE, max(0.0, until - loop.time())))
+            await asyncio.sleep(min(self._seconds / POLLS_PER_LEASE, max(0.0, until - loop.time())))
             asked_at = loop.time()
             if asked_at >= until:
                 return

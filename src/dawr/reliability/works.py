@@ -22,7 +22,7 @@ LONGEST_PAUSE_SECONDS = 15.0
 SETTLED_SECONDS = 5.0
 """A work that has run for so long since it failed is well again."""
 
-Health = Literal["running", "standing-by", "failing"]
+WorkState = Literal["running", "standing-by", "failing"]
 
 
 class EndedByItself(Exception):
@@ -41,9 +41,9 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     lease: Lease | None = None
 
 
-class WorkHealth(msgspec.Struct, frozen=True):
+class WatchedWork(msgspec.Struct, frozen=True):
     name: str
-    health: Health
+    state: WorkState
     """Standing by: another process has the lease."""
     failures: int
     """Since the process began."""
@@ -74,10 +74,10 @@ class Works:
 
     @property
     def failing(self) -> int:
-        return sum(watched.health == "failing" for watched in self._watched)
+        return sum(watched.state == "failing" for watched in self._watched)
 
-    def health(self) -> Sequence[WorkHealth]:
-        return [WorkHealth(watched.work.name, watched.health, watched.failures) for watched in self._watched]
+    def states(self) -> Sequence[WatchedWork]:
+        return [WatchedWork(watched.work.name, watched.state, watched.failures) for watched in self._watched]
 
 
 class _Watched:
@@ -90,7 +90,7 @@ class _Watched:
         self._began: float | None = None
 
     @property
-    def health(self) -> Health:
+    def state(self) -> WorkState:
         if self._in_a_row and not self._has_settled():
             return "failing"
         lease = self.work.lease

@@ -6,6 +6,7 @@ import msgspec
 
 from dawr import __version__
 from dawr.ports import Busy, StoreFault
+from dawr.reliability.works import WorkState
 from dawr.web.api.queues import NoInput
 from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest, problem_of
@@ -35,6 +36,8 @@ class Health(msgspec.Struct, frozen=True):
     """That this process serves."""
     stale: bool
     """Whether one of them shows what may be out of date."""
+    works: dict[str, WorkState]
+    """What goes on by itself in this process; standing by, where another process does it."""
 
 
 class ClinicHealth(msgspec.Struct, frozen=True):
@@ -69,6 +72,7 @@ async def health(parts: Parts, _: Request[NoInput]) -> Response:
         processes=parts.processes(),
         streams=parts.hub.streams,
         stale=parts.hub.is_stale,
+        works={work.name: work.state for work in parts.works.states()},
     )
     try:
         await parts.engine.ready()
@@ -88,7 +92,7 @@ async def clinic_health(parts: Parts, _: Request[NoInput]) -> Response:
 
 def _is_degraded(parts: Parts) -> bool:
     """Everything works, but not as well as it should."""
-    return parts.hub.is_stale or (parts.shared is not None and parts.shared.is_away)
+    return parts.hub.is_stale or parts.works.failing > 0 or (parts.shared is not None and parts.shared.is_away)
 
 
 ROUTES = (

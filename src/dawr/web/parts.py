@@ -10,6 +10,7 @@ from dawr.engine.status_cache import StatusCache
 from dawr.live.hub import Hub
 from dawr.ports import Ids
 from dawr.reliability.shared import Shared
+from dawr.reliability.works import Works
 from dawr.settings import Settings
 from dawr.web.auth import Auth
 from dawr.web.client_address import Clients
@@ -18,7 +19,7 @@ from dawr.web.limits import Limits
 MS_PER_HOUR = 60 * 60 * 1000
 
 
-class Parts(msgspec.Struct, frozen=True):
+class Parts(msgspec.Struct, frozen=True, kw_only=True):
     engine: Engine
     status_cache: StatusCache
     ids: Ids
@@ -31,6 +32,8 @@ class Parts(msgspec.Struct, frozen=True):
     shared: Shared | None
     processes: Callable[[], int]
     """How many serve this installation, at least."""
+    works: Works
+    """What goes on by itself in this process."""
 
     @property
     def joins_per_hour(self) -> int | None:

@@ -38,7 +38,7 @@ NO_WORDS: Mapping[str, str] = {}
 RETRY_SOON = (b"retry-after", b"1")
 
 
-Fact = str | int | bool | list[str] | None
+Fact = str | int | bool | list[str] | dict[str, str] | None
 
 STANDARD_TYPES = {"quota-exceeded": "https://iana.org/assignments/http-problem-types#quota-exceeded"}
 """Problems that have a name of their own in the registry of HTTP problem types."""

@@ -63,16 +63,16 @@ class Request(msgspec.Struct, Generic[G_co], frozen=True):
         self, operation: Operation[R], answer: Callable[[R], object], *, status: int = 200, reason: str | None = None
     ) -> Reply:
         """Have an operation done at the venue. A retry under the same key gets the same bytes."""
-        return await self.engine.answer(
-            self.venue_id,
-            operation,
-            lambda outcome: Reply(status, encoded(answer(outcome))),
-            claim=self.claim,
-            origin=self.origin(reason),
-        )
+
+        def render(outcome: R | Refused) -> Reply:
+            if isinstance(outcome, Refused):
+                return self.refused(outcome)
+            return Reply(status, encoded(answer(outcome)))
+
+        return await self.engine.answer(self.venue_id, operation, render, claim=self.claim, origin=self.origin(reason))
 
     def refused(self, refusal: Refused) -> Reply:
-        """The same for an operation that was refused, as a retry is to get it."""
+        """A refusal that an operation returned, as a retry is to get it."""
         return problem_reply(refusal, self.words, self.raw.correlation_id)
 
     def at(self, venue_id: VenueId) -> "Request[G_co]":
