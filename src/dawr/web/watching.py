@@ -1,8 +1,11 @@
 """From a wish to a stream: where it was left, and what is said when there can be none."""
 
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from dawr.domain.venue import VenueId
+from dawr.live.feed import Unresumable
 from dawr.live.frames import EventId, event_id
 from dawr.live.hub import HubClosed, TooManyStreams
 from dawr.live.joining import Wish
@@ -24,6 +27,17 @@ def last_seen(raw: RawRequest, given: str | None) -> EventId | None:
     header = raw.headers.get(b"last-event-id")
     text = given if header is None else header.decode("latin-1")
     return None if text is None else event_id(text) or NOT_OURS
+
+
+async def resume_or_begin(
+    parts: Parts, request: Request[Any], venue_id: VenueId, wish: Callable[[EventId | None], Wish]
+) -> Stream:
+    """From where the client stopped; if nobody can resume from there, from now on."""
+    since = last_seen(request.raw, request.given.last_event_id)
+    if since is not None:
+        with suppress(Unresumable):
+            return await watch(parts, request, venue_id, wish(since))
+    return await watch(parts, request, venue_id, wish(None))
 
 
 async def watch(parts: Parts, request: Request[Any], venue_id: VenueId, wish: Wish) -> Stream:

@@ -1,5 +1,6 @@
 """The live stream: `GET /v1/events` of a queue, a venue, or the ticket behind a visitor's link."""
 
+from contextlib import suppress
 from typing import Annotated
 
 import msgspec
@@ -24,7 +25,7 @@ from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest
 from dawr.web.request import RawRequest, Request
 from dawr.web.routes import Route
-from dawr.web.watching import last_seen, watch
+from dawr.web.watching import last_seen, resume_or_begin, watch
 
 SHOWN_KINDS = ("ticket.", "queue.", "venue.")
 """Who works here, and with which tokens, is in the audit trail only."""
@@ -164,13 +165,11 @@ async def _watch_changes(parts: Parts, request: Request[EventsQuery], asked_for:
     form = Changes(slug, queue, request.caller.may("viewer", venue_id))
     since = last_seen(request.raw, request.given.last_event_id)
     if since is not None:
-        try:
+        with suppress(Unresumable):
             return await _as_staff(parts, request, venue_id, Wish(mark, NOTICES, form, since))
-        except Unresumable:
-            pass
     name = "snapshot" if since is None else "reset"
     at, picture = await _picture(parts, venue_id, queue)
-    wish = Wish(lambda place: frame(name, picture, at=place), NOTICES, form, at)
+    wish = Wish(lambda begin: frame(name, picture, at=begin), NOTICES, form, at)
     return await _as_staff(parts, request, venue_id, wish)
 
 
@@ -217,13 +216,11 @@ async def _watch_place(parts: Parts, request: Request[EventsQuery], token: str) 
     ticket = now.seen.ticket
     form = OwnPlace(now.venue.slug, now.seen.reserve_mode)
     follow = Follow(form, ticket.queue_id, ticket_id=ticket.ticket_id)
-    since = last_seen(request.raw, request.given.last_event_id)
-    if since is not None:
-        try:
-            return await watch(parts, request, venue_id, Wish(mark, NOTICES, since=since, resumes=True, follow=follow))
-        except Unresumable:
-            pass
-    return await watch(parts, request, venue_id, Wish(mark, NOTICES, follow=follow))
+
+    def wish(since: EventId | None) -> Wish:
+        return Wish(mark, NOTICES, since=since, resumes=since is not None, follow=follow)
+
+    return await resume_or_begin(parts, request, venue_id, wish)
 
 
 ROUTES = (

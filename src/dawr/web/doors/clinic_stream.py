@@ -10,7 +10,6 @@ from dawr.domain.events import LineFacts
 from dawr.domain.queue import QueueId
 from dawr.domain.standing import Standing
 from dawr.domain.ticket import checked_visitor, open_key
-from dawr.live.feed import Unresumable
 from dawr.live.forms import Published
 from dawr.live.frames import EventId, frame
 from dawr.live.joining import Follow, Wish
@@ -20,7 +19,7 @@ from dawr.web.event_stream import Stream
 from dawr.web.parts import Parts
 from dawr.web.request import Request
 from dawr.web.routes import Route
-from dawr.web.watching import last_seen, watch
+from dawr.web.watching import resume_or_begin
 
 _encode = msgspec.json.Encoder().encode
 
@@ -131,13 +130,7 @@ async def stream(parts: Parts, request: Request[StreamQuery]) -> Stream:
     if request.given.user is not None:
         key = open_key(queue_id, checked_visitor(request.given.user))
         follow = Follow(VISITOR_UPDATES, queue_id, open_key=key)
-    since = last_seen(request.raw, request.given.last_event_id)
-    if since is not None:
-        try:
-            return await watch(parts, request, request.venue_id, _wish(queue_id, since, follow))
-        except Unresumable:
-            pass
-    return await watch(parts, request, request.venue_id, _wish(queue_id, None, follow))
+    return await resume_or_begin(parts, request, request.venue_id, lambda since: _wish(queue_id, since, follow))
 
 
 def _wish(queue_id: QueueId, since: EventId | None, follow: Follow | None) -> Wish:
