@@ -16,6 +16,8 @@ import sys, time, signal, select
 from pathlib import Path
 from dawr.supervisor import Supervisor
 
+pytestmark = pytest.mark.slow
+
 diary = Path(sys.argv[1])
 
 def note(word):

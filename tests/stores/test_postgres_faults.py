@@ -23,6 +23,8 @@ from tests.stores.databases import PostgresDatabase, wall_clock
 from tests.stores.doing import create_venue, numbers, rendered, stored_head, take, together
 from tests.stores.proxy import Lost, Proxy
 
+pytestmark = pytest.mark.slow
+
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 AMNA = Account(AccountId("account-1"), "amna", "hash of a password", 1)

@@ -12,10 +12,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from dawr.observe.log_writer import MOST_WAITING
 from tests.running import PROGRAM, Client, _environment, dawr, eventually, venue_document
 from tests.servers import ValkeyServer
 from tests.servers.place import free_port
+
+pytestmark = pytest.mark.slow
 
 STOP_SECONDS = 3.0
 PIPE_HOLDS = 64 * 1024
