@@ -254,7 +254,7 @@ async def test_a_server_runs_the_clockwork_until_it_stops_and_a_tool_leaves_it_a
         by_tool = await tool.store.leases.take(CLOCKWORK, "a server")
         await tool.store.leases.release(must_have(by_tool))
     async with bootstrap.running(settings, bootstrap.instruments_of(settings)):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while await database.rows("SELECT fence FROM leases WHERE holder <> ''") != [(2,)]:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
 
@@ -303,13 +303,13 @@ def clockwork_of(
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not holds():  # noqa: ASYNC110 - a lease tells nobody
             await asyncio.sleep(0.01)
 
 
 async def until_expired(store: Store, venue: Venue, ticket: Ticket) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while await states(store, venue, [ticket]) != ["expired"]:  # noqa: ASYNC110 - a store tells nobody
             await asyncio.sleep(0.01)
 

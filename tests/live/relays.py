@@ -21,7 +21,7 @@ from dawr.reliability.shared import Shared
 from tests.live.seams import SlowStore
 from tests.live.watching import Sent, Watched, read, versions
 
-SECONDS = 15.0
+SECONDS = 60.0
 NAMES = count(1)
 
 

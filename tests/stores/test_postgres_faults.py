@@ -129,7 +129,7 @@ async def test_a_look_does_not_wait_for_whoever_holds_the_head(engine: Engine, o
         took = time.monotonic() - started
 
     assert snapshot.line.last_number == 1
-    assert took < 1
+    assert took < 1.9, "it would have waited for two seconds"
 
 
 async def test_a_deadlock_is_repeated_and_nobody_notices(
