@@ -4,31 +4,36 @@ PYTHON ?= python3
 PORT ?= 8787
 JOBS ?= 3
 
-FUZZING := tests/api/test_schemathesis.py
-
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt
 PYTEST := $(BIN)/python -m pytest
+# Tests of one file share servers, so they stay together.
+AT_ONCE := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench prove clean
+.PHONY: help setup demo quick test test-slow check bench prove clean programs
 .SILENT:
 .SUFFIXES:
 .DELETE_ON_ERROR:
 
 help: ## Say what each target does
-	awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
+	awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
 
 setup: .venv/.installed ## Make .venv and install everything into it
 
 demo: .venv/.runtime ## Start the sample venues on 127.0.0.1:8787 (PORT=)
 	exec $(BIN)/dawr demo --port $(PORT)
 
-test: .venv/.installed ## Run every test but the long ones
-	# The fuzzing first and alone: its tests share one name each, and would be run once only by several processes.
-	$(PYTEST) -q $(FUZZING) --cov --cov-report= --cov-fail-under=0
-	$(PYTEST) -q -m "not prove" -n $(JOBS) --dist loadfile --no-loadscope-reorder --ignore $(FUZZING) \
-		--cov --cov-append --cov-report=term-missing:skip-covered
+quick: .venv/.installed ## Run what needs no server and no process of its own: a minute, on SQLite
+	# A folder or file that would only be left out again is not even read: that takes longer than many tests.
+	$(PYTEST) -q -m "not servers and not slow and not prove" -n $(JOBS) --dist worksteal \
+		--ignore tests/api --ignore tests/stories
+
+test: .venv/.installed programs ## Run the tests, on both stores and with coverage
+	$(PYTEST) -q -m "not slow and not prove" $(AT_ONCE) --cov --cov-report=term-missing:skip-covered
+
+test-slow: .venv/.installed programs ## Run crash loops, crowds, long fuzzing, and several real processes
+	$(PYTEST) -q -m "slow and not prove" $(AT_ONCE) --timeout 300
 
 check: .venv/.installed ## Lint, format and types
 	$(BIN)/ruff check
@@ -48,8 +53,12 @@ bench: .venv/.installed ## Measure the engine, the edge, the kit, the restaurant
 	$(BIN)/python -m benchmarks.kit_cache
 	$(BIN)/python -m benchmarks.moving
 
-prove: .venv/.installed ## Run the long tests: load, and kill -9 under load
+prove: .venv/.installed programs ## Run the long tests: load, and kill -9 under load
 	$(PYTEST) -q -m prove --timeout 3600 tests
+
+# nginx, strace and the like, where they are missing and can be installed.
+programs: .venv/.installed
+	$(BIN)/python -m tests.machine
 
 clean: ## Remove everything that make has made; data stays
 	rm -rf .venv .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist htmlcov

@@ -1,5 +1,6 @@
 """What every test may ask for."""
 
+import dataclasses
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -34,7 +35,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         # Fuzzing gives all its tests one name, and a test is known to the processes of a run by its name.
         named[item.nodeid] += 1
         if named[item.nodeid] > 1:
-            item._nodeid = f"{item.nodeid}[{named[item.nodeid]}]"  # type: ignore[attr-defined] # pytest has no other way
+            item._id = dataclasses.replace(item.id, params=str(named[item.nodeid]))
         if needs_servers(item):
             item.add_marker("servers")
 

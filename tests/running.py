@@ -27,7 +27,7 @@ A = TypeVar("A")
 
 PROGRAM = str(Path(sys.executable).with_name("dawr"))
 READY = re.compile(r"^Dawr is ready at (http://\S+)$", re.MULTILINE)
-READY_SECONDS = 30.0
+READY_SECONDS = 90.0
 STANDARD_TYPES = {"quota-exceeded": "https://iana.org/assignments/http-problem-types#quota-exceeded"}
 PROBLEM_FIELDS = {"type", "title", "status", "detail", "code", "retryable", "correlation_id"}
 
@@ -167,7 +167,7 @@ class Answer(NamedTuple):
 class Client:
     """One keep-alive connection."""
 
-    def __init__(self, url: str, *, seconds: float = 15) -> None:
+    def __init__(self, url: str, *, seconds: float = 60) -> None:
         address = urlsplit(url)
         assert address.hostname is not None
         self._connection = HTTPConnection(address.hostname, address.port, timeout=seconds)
@@ -232,7 +232,7 @@ def at_once(work: Callable[[A], T], arguments: Iterable[A]) -> list[T]:
         return list(pool.map(work, given))
 
 
-def eventually(holds: Callable[[], bool], *, seconds: float = 10.0) -> None:
+def eventually(holds: Callable[[], bool], *, seconds: float = 60.0) -> None:
     """Return as soon as it holds; fail when it does not in time."""
     deadline = time.monotonic() + seconds
     while not holds():

@@ -39,19 +39,29 @@ SAME_EVERY_TIME: Final[dict[str, Any]] = {
 WITHOUT_STREAMS = DOCUMENT | {
     "paths": {path: methods for path, methods in DOCUMENT["paths"].items() if path not in {*STREAMS}}
 }
-by_owner = schemathesis.openapi.from_dict(WITHOUT_STREAMS, config=schemathesis.Config.from_dict(SAME_EVERY_TIME))
-by_nobody = schemathesis.openapi.from_dict(WITHOUT_STREAMS, config=schemathesis.Config.from_dict(SAME_EVERY_TIME))
 
-few = settings(
+AnyCase = schemathesis.Case[Any]
+Schema = schemathesis.schemas.BaseSchema
+
+
+def described(*, thoroughly: bool) -> Schema:
+    """Without thoroughness, no value is tried for being at the edge of what is allowed."""
+    phases = SAME_EVERY_TIME["phases"]
+    config = SAME_EVERY_TIME | {"phases": phases | {"coverage": phases["coverage"] | {"enabled": thoroughly}}}
+    return schemathesis.openapi.from_dict(WITHOUT_STREAMS, config=schemathesis.Config.from_dict(config))
+
+
+by_owner, by_nobody = described(thoroughly=False), described(thoroughly=False)
+by_owner_often, by_nobody_often = described(thoroughly=True), described(thoroughly=True)
+
+often = settings(
     max_examples=12,
     derandomize=True,
     database=None,
     deadline=None,  # the machine may be busy with other tests
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
-
-
-AnyCase = schemathesis.Case[Any]
+seldom = settings(often, max_examples=4)
 
 
 class Real:
@@ -110,8 +120,20 @@ def real(served: Api) -> Real:
 
 
 @by_owner.parametrize()
-@few
+@seldom
 def test_an_owner_is_answered_as_described(case: AnyCase, served: Api, real: Real) -> None:
+    _ask_as_owner(case, served, real)
+
+
+@pytest.mark.slow
+@by_owner_often.parametrize()
+@often
+def test_an_owner_who_asks_often_is_answered_as_described(case: AnyCase, served: Api, real: Real) -> None:
+    COUNTED["asked"] += 1
+    _ask_as_owner(case, served, real)
+
+
+def _ask_as_owner(case: AnyCase, served: Api, real: Real) -> None:
     real.put_into(case)
     by = "owner@clinic" if case.operation.path in FOR_PEOPLE else "token:owner@clinic"
 
@@ -123,20 +145,30 @@ FOR_PEOPLE: Final = {"/v1/me", "/v1/me/password", "/v1/venues/{venue}/set-up"}
 
 
 @by_nobody.parametrize()
-@few
+@seldom
 def test_nobody_is_answered_as_described(case: AnyCase, served: Api, real: Real) -> None:
     real.put_into(case)
 
     _ask_and_check(case, served, {})
 
 
+@pytest.mark.slow
+@by_nobody_often.parametrize()
+@often
+def test_nobody_who_asks_often_is_answered_as_described(case: AnyCase, served: Api, real: Real) -> None:
+    COUNTED["asked"] += 1
+    real.put_into(case)
+
+    _ask_and_check(case, served, {})
+
+
+@pytest.mark.slow
 def test_it_was_tried_often_enough() -> None:
     """Those above, in this run."""
     assert COUNTED["asked"] >= AT_LEAST
 
 
 def _ask_and_check(case: AnyCase, served: Api, headers: dict[str, str]) -> None:
-    COUNTED["asked"] += 1
     response = case.call(base_url=served.url, headers=headers)
 
     case.validate_response(

@@ -18,7 +18,7 @@ from tests.running import eventually
 def begun(api: Api, path: str, body: bytes, bearer: str) -> socket.socket:
     """A request of which all has come but the end of its body."""
     address = urlsplit(api.url)
-    connection = socket.create_connection((address.hostname, address.port), timeout=10)
+    connection = socket.create_connection((address.hostname, address.port), timeout=60)
     head = (
         f"POST {path} HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer {bearer}\r\n"
         f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"

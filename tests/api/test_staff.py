@@ -141,7 +141,7 @@ def test_a_disabled_member_who_is_enabled_signs_in_again(api: Api) -> None:
 def test_a_disabled_member_watches_no_more(api: Api, queue: str) -> None:
     """A stream that was open tells nothing that happens after."""
     username = add(api)
-    connection = HTTPConnection("127.0.0.1", urlsplit(api.url).port, timeout=15)
+    connection = HTTPConnection("127.0.0.1", urlsplit(api.url).port, timeout=60)
     headers = {"Authorization": f"Bearer {api.sign_in(username)}"}
     connection.request("GET", "/v1/events?venue=clinic", headers=headers)
     stream = connection.getresponse()

@@ -23,7 +23,7 @@ def _in_sqlite(path: Path, sql: str) -> list[tuple[Any, ...]]:
 
 
 async def _in_postgres(url: str, sql: str) -> list[tuple[Any, ...]]:
-    connection: asyncpg.Connection[asyncpg.Record] = await asyncpg.connect(url, ssl=False, timeout=5)
+    connection: asyncpg.Connection[asyncpg.Record] = await asyncpg.connect(url, ssl=False, timeout=60)
     try:
         return [tuple(row) for row in await connection.fetch(sql)]
     finally:

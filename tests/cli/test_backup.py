@@ -27,6 +27,7 @@ def backup(embedded: Installation, tmp_path: Path) -> Path:
     return tmp_path / "backup"
 
 
+@pytest.mark.slow
 def test_a_backup_under_load_is_consistent(embedded: Installation, tmp_path: Path) -> None:
     embedded.create_venue()
     with embedded.serve() as server, under_load(server) as given:
@@ -43,6 +44,7 @@ def test_a_backup_under_load_is_consistent(embedded: Installation, tmp_path: Pat
     assert checked(tmp_path / "copy").exit_code == 0
 
 
+@pytest.mark.slow
 def test_several_backups_under_load_are_all_consistent(embedded: Installation, tmp_path: Path) -> None:
     embedded.create_venue()
     with embedded.serve() as server, under_load(server) as given:
@@ -196,6 +198,7 @@ def test_a_file_that_is_no_backup_is_refused(embedded: Installation, tmp_path: P
         assert str(source) in done.complained
 
 
+@pytest.mark.slow
 def test_a_dump_of_postgresql_under_load_is_consistent_and_begins_a_new_epoch(
     scaled: Installation, postgres_server: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -61,7 +61,7 @@ async def test_a_deadlock_is_named(two_venues: Installation) -> None:
         await lock(other, "other")
         done = await asyncio.gather(lock(one, "other"), lock(other, "clinic"), return_exceptions=True)
         assert [type(each) for each in done if each is not None] == [asyncpg.DeadlockDetectedError]
-    async with asyncio.timeout(10), session(two_venues, "by hand") as administrator:
+    async with asyncio.timeout(60), session(two_venues, "by hand") as administrator:
         while "deadlocks" not in (after := await check(two_venues)).said:  # the server counts a moment later
             pass
         await administrator.execute("SELECT pg_stat_reset()")
@@ -76,7 +76,7 @@ async def test_who_waits_for_whom_is_named(two_venues: Installation) -> None:
         await holder.execute("BEGIN")
         await lock(holder, "clinic")
         waiting = asyncio.create_task(lock(waiter, "clinic"))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while "has waited" not in (done := await check(two_venues)).said:
                 pass
         holder_pid, waiter_pid = holder.get_server_pid(), waiter.get_server_pid()
@@ -145,7 +145,7 @@ async def test_a_role_that_sees_little_still_finds_who_waits(two_venues: Install
         await holder.execute("BEGIN")
         await holder.execute("LOCK TABLE staff")
         waiting = asyncio.create_task(waiter.execute("INSERT INTO staff SELECT * FROM staff"))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while "has waited" not in (done := await check(plain)).said:
                 pass
         holder_pid, waiter_pid = holder.get_server_pid(), waiter.get_server_pid()
@@ -159,7 +159,7 @@ async def test_a_role_that_sees_little_still_finds_who_waits(two_venues: Install
 
 async def test_who_is_in_the_way_of_sessions_that_give_up_and_begin_again_is_named(two_venues: Installation) -> None:
     """As Dawr's do: none of them ever waits for long."""
-    async with session(two_venues, "psql") as holder, session(two_venues, "dawr") as waiter, asyncio.timeout(20):
+    async with session(two_venues, "psql") as holder, session(two_venues, "dawr") as waiter, asyncio.timeout(60):
         await holder.execute("BEGIN; LOCK TABLE staff")
         await waiter.execute("SET lock_timeout = '200ms'")
         looking = asyncio.create_task(check(two_venues))
@@ -176,7 +176,7 @@ async def test_who_is_in_the_way_of_sessions_that_give_up_and_begin_again_is_nam
 
 async def test_who_takes_a_head_again_and_again_does_not_keep_it(two_venues: Installation) -> None:
     """A session under load has some head at every look, each time in another transaction."""
-    async with session(two_venues, "busy") as busy, asyncio.timeout(20):
+    async with session(two_venues, "busy") as busy, asyncio.timeout(60):
         looking = asyncio.create_task(check(two_venues))
         while not looking.done():
             await busy.execute("BEGIN")
@@ -244,7 +244,7 @@ async def test_a_server_that_would_lose_numbers_in_a_power_cut_is_named(two_venu
 
 async def reloaded(connection: "asyncpg.Connection[asyncpg.Record]", setting: str, value: str) -> None:
     await connection.execute("SELECT pg_reload_conf()")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while await connection.fetchval("SELECT current_setting($1)", setting) != value:
             pass
 

@@ -72,7 +72,7 @@ async def test_a_day_that_is_played_brings_people_who_are_served(tmp_path: Path)
     life = asyncio.create_task(SampleLife(engine, SystemIds(), Random(1), speed=1000).play([venue.id]))
 
     kinds: list[str] = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not {"ticket.finished", "ticket.missed"} <= set(kinds):
             await asyncio.sleep(0.02)
             kinds = await kinds_of(engine, venue)

@@ -13,6 +13,8 @@ from tests.cli.here import run_here
 from tests.cli.installations import Installation
 from tests.running import PROGRAM, Finished, _environment, venue_document
 
+pytestmark = pytest.mark.slow
+
 MOMENTS = {
     "before the first row": "BEFORE INSERT ON accounts FOR EACH STATEMENT",
     "in the middle of a table": "BEFORE INSERT ON tickets FOR EACH ROW WHEN (NEW.number = 7000)",

@@ -17,6 +17,8 @@ from tests.cli.installations import Installation
 from tests.running import READY, Client, DawrServer, dawr, eventually
 from tests.servers import PostgresServer, ValkeyServer, server_directory
 
+pytestmark = pytest.mark.slow
+
 STOP_SECONDS = 3.0
 WORKERS = 3
 

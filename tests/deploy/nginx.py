@@ -117,7 +117,7 @@ class Nginx:
 
     def connection(self, source: str = "127.0.0.1") -> http.client.HTTPSConnection:
         """From an address of this machine; the certificate is ours, and is checked."""
-        connection = http.client.HTTPSConnection(HOST, self.secure, timeout=15, context=self.trusting())
+        connection = http.client.HTTPSConnection(HOST, self.secure, timeout=60, context=self.trusting())
         connection._create_connection = lambda *_: socket.create_connection(  # type: ignore[attr-defined]
             ("127.0.0.1", self.secure), 15, (source, 0)
         )

@@ -178,6 +178,7 @@ def test_the_image_and_compose_look_after_its_health_in_the_same_way() -> None:
         assert ["CMD", *json.loads(of_image.partition("CMD ")[2])] == SERVICES[name]["healthcheck"]["test"]
 
 
+@pytest.mark.slow
 def test_what_compose_starts_becomes_healthy_and_is_noticed_when_it_is_not(tmp_path: Path, postgres_url: str) -> None:
     """Its commands, settings and health checks on this machine's addresses."""
     with _valkey(tmp_path / "valkey") as redis_url:

@@ -133,7 +133,7 @@ def test_through_nginx_a_stream_comes_as_it_happens(nginx: Nginx) -> None:
 @needs_nginx
 def test_through_nginx_the_way_is_known_to_be_safe(nginx: Nginx) -> None:
     answer = nginx.ask("GET", "/health/live")
-    plain = HTTPConnection("127.0.0.1", nginx.plain, timeout=15)
+    plain = HTTPConnection("127.0.0.1", nginx.plain, timeout=60)
     plain.request("GET", "/v1/queues/clinic:lab?x=1", headers={"Host": HOST})
     sent_on = plain.getresponse()
     sent_on.read()

@@ -13,6 +13,7 @@ from types import ModuleType
 import pytest
 import redis
 
+from dawr.reliability.shared import Shared
 from tests.docs.pages import ROOT, links_in
 from tests.servers import ValkeyServer
 
@@ -70,8 +71,14 @@ def programs_in(text: str) -> Iterator[str]:
 
 
 @pytest.fixture
-def module(tmp_path: Path, postgres_url: str, valkey_server: ValkeyServer) -> Iterator[ModuleType]:
-    """What a page's blocks are run in. It can be imported, since types look for the module they are of."""
+def module(
+    tmp_path: Path, postgres_url: str, valkey_server: ValkeyServer, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[ModuleType]:
+    """What a page's blocks are run in. It can be imported, since types look for the module they are of.
+
+    The server is waited for longer than by default: on a busy machine it may be slow, and is not away for that.
+    """
+    monkeypatch.setitem(vars(Shared)["open"].__func__.__kwdefaults__, "patience_seconds", 30)
     with redis.Redis.from_url(valkey_server.url) as server:
         server.flushall()
     module = ModuleType("a_page_of_the_kit")

@@ -10,7 +10,7 @@ import pytest
 from tests.running import Answer, Client, DawrServer, eventually, must_be_problem
 
 LARGEST_BODY = 64 * 1024
-SECONDS = 10
+SECONDS = 60
 
 MALFORMED = {
     "a space": b" ",

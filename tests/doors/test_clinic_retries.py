@@ -117,7 +117,7 @@ async def test_after_two_days_a_key_is_forgotten(here: Here) -> None:
 
 def test_two_keys_on_one_request_are_refused(clinic: DawrServer, client: Client, queue: str) -> None:
     body = json.dumps({"clinic": queue, "user": "Amna"}).encode()
-    connection = HTTPConnection("127.0.0.1", clinic.port, timeout=10)
+    connection = HTTPConnection("127.0.0.1", clinic.port, timeout=60)
     connection.putrequest("POST", "/api/v1/queue/enter")
     for name, value in (("Idempotency-Key", "one"), ("Idempotency-Key", "two"), ("Content-Length", str(len(body)))):
         connection.putheader(name, value)

@@ -239,7 +239,7 @@ def test_several_lines_of_the_header_are_one_list(demo: DawrServer, somebody: Kn
     for _ in range(3):
         somebody.join()
     body = json.dumps(a_party(next(_people))).encode()
-    connection = HTTPConnection("127.0.0.1", demo.port, timeout=10)
+    connection = HTTPConnection("127.0.0.1", demo.port, timeout=60)
     connection.putrequest("POST", JOIN)
     for address in ("203.0.113.77", somebody.address):
         connection.putheader("X-Forwarded-For", address)

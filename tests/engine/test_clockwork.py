@@ -247,7 +247,7 @@ async def test_a_server_runs_the_clockwork_until_it_stops_and_a_tool_leaves_it_a
         by_tool = await tool.store.leases.take("clockwork", "a server")
         await tool.store.leases.release(must_have(by_tool))
     async with bootstrap.running(settings, bootstrap.instruments_of(settings)):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while len(await database.rows("SELECT name FROM leases WHERE holder <> ''")) < 2:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
 
@@ -310,13 +310,13 @@ async def sweep_nothing(_: Fence) -> None: ...
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not holds():  # noqa: ASYNC110 - a lease tells nobody
             await asyncio.sleep(0.01)
 
 
 async def until_expired(store: Store, venue: Venue, ticket: Ticket) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while await states(store, venue, [ticket]) != ["expired"]:  # noqa: ASYNC110 - a store tells nobody
             await asyncio.sleep(0.01)
 

@@ -285,7 +285,7 @@ async def test_answers_wait_for_a_frozen_server_for_a_moment_only(tmp_path: Path
         async with sharing(valkey.url, patience_seconds=60) as shared, a_watched_clinic(tmp_path, shared) as watched:
             os.kill(valkey.pid, signal.SIGSTOP)
             try:
-                async with asyncio.timeout(20):
+                async with asyncio.timeout(40):
                     numbers = [(await watched.engine.do(watched.venue.id, issue())).ticket.number for _ in range(10)]
             finally:
                 os.kill(valkey.pid, signal.SIGCONT)
@@ -296,12 +296,12 @@ async def test_answers_wait_for_a_frozen_server_for_a_moment_only(tmp_path: Path
 
 async def test_while_the_server_is_frozen_nobody_here_sees_what_was(tmp_path: Path) -> None:
     with server_directory() as directory, ValkeyServer(directory) as valkey:
-        async with sharing(valkey.url, patience_seconds=0.2) as shared, a_watched_clinic(tmp_path, shared) as watched:
+        async with sharing(valkey.url, patience_seconds=1) as shared, a_watched_clinic(tmp_path, shared) as watched:
             await watched.engine.do(watched.venue.id, issue())
             assert await watched.waiting() == 1
             os.kill(valkey.pid, signal.SIGSTOP)
             try:
-                async with asyncio.timeout(30):
+                async with asyncio.timeout(60):
                     for number in range(2, 12):
                         await watched.engine.do(watched.venue.id, issue())
                         assert await watched.waiting() == number
@@ -314,13 +314,13 @@ async def test_while_the_server_is_frozen_nobody_here_sees_what_was(tmp_path: Pa
 
 async def test_the_longer_patience_comes_back_with_the_server(tmp_path: Path) -> None:
     with server_directory() as directory, ValkeyServer(directory) as valkey:
-        async with sharing(valkey.url, patience_seconds=0.2) as shared, a_watched_clinic(tmp_path, shared) as watched:
+        async with sharing(valkey.url, patience_seconds=1) as shared, a_watched_clinic(tmp_path, shared) as watched:
             valkey.kill()
             await watched.engine.do(watched.venue.id, issue())
             assert not watched.status_cache._is_prompt
 
             valkey.start()
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while not watched.status_cache._is_prompt:
                     await watched.engine.do(watched.venue.id, issue())
                     await asyncio.sleep(0.01)

@@ -22,7 +22,7 @@ from dawr.reliability.works import Work, Works
 from tests.live.seams import SlowStore
 from tests.live.watching import Sent, Watched, read, versions
 
-SECONDS = 15.0
+SECONDS = 60.0
 NAMES = count(1)
 
 

@@ -197,7 +197,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
 def test_a_process_that_was_forked_has_a_thread_of_its_own() -> None:
-    done = subprocess.run([sys.executable, "-c", FORKING], capture_output=True, text=True, check=True, timeout=20)
+    done = subprocess.run([sys.executable, "-c", FORKING], capture_output=True, text=True, check=True, timeout=60)
 
     assert [line.partition('"route":')[2][:9] or line for line in done.stderr.splitlines()] == [
         '"/parent"',
@@ -226,7 +226,7 @@ def test_a_parent_that_has_workers_to_look_after_does_not_wait_for_a_reader_eith
     except BlockingIOError:
         os.set_blocking(said, True)
     try:
-        done = subprocess.run([sys.executable, "-c", DIRECTLY], stderr=said, check=False, timeout=20)
+        done = subprocess.run([sys.executable, "-c", DIRECTLY], stderr=said, check=False, timeout=60)
     finally:
         os.close(said)
         os.close(heard)

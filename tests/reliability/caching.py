@@ -77,6 +77,6 @@ async def sharing(
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not holds():  # noqa: ASYNC110 - what is waited for happens elsewhere
             await asyncio.sleep(0.005)

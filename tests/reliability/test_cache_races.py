@@ -69,6 +69,7 @@ async def test_an_invalidation_among_a_thousand_reads_and_stores_leaves_nothing_
         assert {int(await cache.get(f"key-{number}", compute, tags=["x"], ttl_ms=LONG)) for number in range(7)} == {20}
 
 
+@pytest.mark.slow
 async def test_processes_that_race_with_invalidations_show_nobody_what_was(
     shared: Shared, valkey_server: ValkeyServer
 ) -> None:
@@ -101,6 +102,7 @@ async def race(shared: Shared, valkey: ValkeyServer, *, processes: int, changes:
     await here.cache.close()
 
 
+@pytest.mark.slow
 async def test_who_misses_at_once_in_several_processes_computes_once(
     shared: Shared, valkey_server: ValkeyServer
 ) -> None:
@@ -117,6 +119,7 @@ async def test_who_misses_at_once_in_several_processes_computes_once(
     await here.cache.close()
 
 
+@pytest.mark.slow
 async def test_who_computes_and_is_killed_holds_nobody_up_for_long(shared: Shared, valkey_server: ValkeyServer) -> None:
     killed = await reading("die", valkey_server, shared.prefix)
     await begin_together(shared, 1)

@@ -16,7 +16,7 @@ from dawr.reliability.channel import Channel
 from dawr.reliability.shared import Shared, SharedAway
 from tests.servers import ValkeyServer, server_directory
 
-SECONDS = 15.0
+SECONDS = 60.0
 ROOMS = count(1)
 
 

@@ -489,7 +489,7 @@ async def held_for_ever(idempotency: Idempotency, claim: Claim = CLAIM) -> Async
 
     task = asyncio.create_task(hold())
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             yield await holding
     finally:
         task.cancel()
@@ -497,6 +497,6 @@ async def held_for_ever(idempotency: Idempotency, claim: Claim = CLAIM) -> Async
 
 
 async def until(backend: Backend, sql: str) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not await backend.rows(sql):  # noqa: ASYNC110 - what is waited for happens in the database
             await asyncio.sleep(0.01)

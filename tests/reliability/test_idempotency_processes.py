@@ -16,6 +16,8 @@ from tests.reliability.backends import Backend
 from tests.reliability.holder import CLAIM, LEASE_MS
 from tests.stores.databases import wall_clock
 
+pytestmark = pytest.mark.slow
+
 REPOSITORY = Path(__file__).parents[2]
 DONE = Reply(201, b"done by the one who took over")
 REPLAYED = Reply(201, b"done by the one who took over", replayed=True)

@@ -287,7 +287,7 @@ async def test_what_is_taken_over_while_the_purge_runs_is_not_purged(
     async with app.begin() as begun:
         await idempotency.run_in(begun.transaction, CLAIM, begun.book)
         purging = asyncio.create_task(idempotency.purge())
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while await backend.rows(WAITING) == [(0,)]:  # noqa: ASYNC110 - the database knows it
                 await asyncio.sleep(0.01)
 
@@ -303,7 +303,7 @@ async def test_nobody_waits_for_another_transaction_longer_than_their_patience(
         async with app.begin() as begun:
             assert await idempotency.run_in(begun.transaction, claim, begun.book) == DONE
 
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 with pytest.raises(InProgress):
                     await book(app, idempotency, claim)
 

@@ -14,6 +14,8 @@ from tests.builders import a_venue
 from tests.stores.databases import Database, PostgresDatabase, SqliteDatabase
 from tests.stores.doing import create_venue
 
+pytestmark = pytest.mark.slow
+
 REPOSITORY = Path(__file__).parents[2]
 LEASE_MS = 500
 SECONDS = 30.0

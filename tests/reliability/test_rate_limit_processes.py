@@ -16,6 +16,8 @@ from tests.reliability import limiting_process
 from tests.running import at_once, eventually
 from tests.servers import ValkeyServer, server_directory
 
+pytestmark = pytest.mark.slow
+
 PROCESSES = 4
 QUOTA = 100
 SHARE = QUOTA // PROCESSES

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.servers.account import account
 
-STOP_SECONDS = 30.0
+STOP_SECONDS = 60.0
 
 
 class ServerFailed(RuntimeError):

@@ -10,7 +10,7 @@ from typing import Self
 from tests.servers.place import free_port
 from tests.servers.process import Child, ServerFailed
 
-START_SECONDS = 20.0
+START_SECONDS = 60.0
 
 
 class Server(ABC):

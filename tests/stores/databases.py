@@ -74,7 +74,7 @@ class PostgresDatabase:
             await own.close()
 
     async def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        connection: asyncpg.Connection[asyncpg.Record] = await asyncpg.connect(self.url, ssl=False, timeout=5)
+        connection: asyncpg.Connection[asyncpg.Record] = await asyncpg.connect(self.url, ssl=False, timeout=60)
         try:
             return [tuple(row) for row in await connection.fetch(sql)]
         finally:

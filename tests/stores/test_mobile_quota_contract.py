@@ -210,6 +210,7 @@ async def test_fifty_who_join_and_cancel_at_once_get_three(
     await another_store.close()
 
 
+@pytest.mark.slow
 async def test_two_processes_let_one_number_in_three_times(postgres_url: str) -> None:
     database = PostgresDatabase(postgres_url)
     store = await database.open()

@@ -336,7 +336,7 @@ async def test_a_server_that_starts_during_the_copy_waits_for_it(
 
     async def meanwhile(*given: Any) -> tuple[Compared, ...]:  # noqa: ANN401 - whatever it is called with
         starting.append(asyncio.create_task(target_store.migrate()))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not (starting[0].done() or await target.rows(WAITS_TO_MIGRATE)):
                 pass
         waited.append(not starting[0].done())

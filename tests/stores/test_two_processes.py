@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from dawr.domain.venue import Venue
 from dawr.engine.engine import Engine
@@ -13,6 +14,8 @@ from tests.builders import DrivenClock, a_venue
 from tests.stores.databases import PostgresDatabase, wall_clock
 from tests.stores.doing import create_venue, events_of
 from tests.stores.hammer import Report
+
+pytestmark = pytest.mark.slow
 
 REPOSITORY = Path(__file__).parents[2]
 COUNT = 400

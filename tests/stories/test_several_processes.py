@@ -16,6 +16,8 @@ from tests.running import Client, DawrServer, dawr, eventually, must_be_problem,
 from tests.servers import PostgresServer, ValkeyServer, server_directory
 from tests.stories.several import WORKERS, Hosts, Morning, health
 
+pytestmark = pytest.mark.slow
+
 CHANGES = 30
 POLL_SECONDS = 5
 

@@ -117,6 +117,7 @@ async def test_a_number_is_on_disk_before_it_is_told(tmp_path: Path) -> None:
     assert answered_after_a_sync(happened) == TAKES
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed; the test above shows the same")
 def test_the_system_calls_of_the_server_show_it_too(tmp_path: Path) -> None:
     trace = tmp_path / "trace"

@@ -19,6 +19,8 @@ from tests.cli.databases import rows_of
 from tests.running import Client, DawrServer, dawr, eventually, must_be_problem, venue_document
 from tests.servers import PostgresServer, server_directory
 
+pytestmark = pytest.mark.slow
+
 KILLS = 8
 MANY_KILLS = 200
 VISITORS_AT_ONCE = 8

@@ -16,6 +16,8 @@ import pytest
 
 from tests.running import Client, DawrServer, dawr, venue_document
 
+pytestmark = pytest.mark.slow
+
 WATCHERS = 2000
 FROZEN = 50
 CHANGES = 20

@@ -17,7 +17,7 @@ from dawr.web.problems import BadRequest, problem_of
 from dawr.web.security import SECURITY_HEADERS
 from dawr.web.server.server import Server, listen
 
-READ_SECONDS = 10
+READ_SECONDS = 60
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n"
 CHUNKED = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -164,7 +164,7 @@ class Wire:
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not holds():  # noqa: ASYNC110 - what is waited for happens in the server, which tells nobody
             await asyncio.sleep(0.005)
 

@@ -21,7 +21,7 @@ from tests.builders import a_desk, a_queue
 from tests.live.watching import Sent, parsed
 from tests.running import zone_where_it_is_noon
 
-SECONDS = 10
+SECONDS = 60
 
 
 class StreamEnded(Exception):

@@ -319,7 +319,7 @@ async def test_when_all_else_has_ended_the_last_lines_are_written_and_the_writer
 
 async def test_a_line_is_written_with_the_answer_not_after_the_next(tmp_path: Path) -> None:
     written = Written()
-    async with a_clinic(tmp_path, written) as dawr, asyncio.timeout(10):
+    async with a_clinic(tmp_path, written) as dawr, asyncio.timeout(60):
         assert await ask(dawr, written.log, "/api/v1/queue/enter") == 200
 
     events = [line["event"] for line in written.events()]

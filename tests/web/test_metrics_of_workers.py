@@ -12,6 +12,8 @@ from tests.servers import ValkeyServer
 from tests.servers.place import free_port
 from tests.web.scraping import Samples, scrape, total, value
 
+pytestmark = pytest.mark.slow
+
 WORKERS = 2
 JOINS = 40
 SHORT_LIVES = 3

@@ -48,7 +48,7 @@ def test_a_request_that_is_not_sent_to_its_end_is_given_up_with_a_problem(tmp_pa
     with (
         DawrServer(tmp_path, "demo", "--data", tmp_path / "data") as demo,
         Client(demo.url) as idle,
-        socket.create_connection(("127.0.0.1", demo.port), timeout=10) as lingering,
+        socket.create_connection(("127.0.0.1", demo.port), timeout=60) as lingering,
     ):
         lingering.sendall(HALF_A_REQUEST)
         assert idle.ask("/health/live").status == 200

@@ -38,7 +38,7 @@ def asked(demo: DawrServer, path: str, given: object, headers: str, trailers: st
         f"POST {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\n"
         f"Transfer-Encoding: chunked\r\n{headers}\r\n{len(body):x}\r\n{body}\r\n0\r\n{trailers}\r\n"
     )
-    with socket.create_connection(("127.0.0.1", demo.port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", demo.port), timeout=60) as connection:
         connection.sendall(request.encode())
         with connection.makefile("rb") as stream:
             answer = stream.read()

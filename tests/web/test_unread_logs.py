@@ -12,10 +12,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from dawr.observe.log_writer import MOST_WAITING
 from tests.running import PROGRAM, Client, _environment, dawr, eventually, venue_document
 from tests.servers import ValkeyServer
 from tests.servers.place import free_port
+
+pytestmark = pytest.mark.slow
 
 STOP_SECONDS = 3.0
 PIPE_HOLDS = 64 * 1024
@@ -47,7 +51,7 @@ class Server:
         """So many requests, some at once, on one connection."""
         ids = f"{'x' * LONGEST_ID}\r\n\r\n"
         asked = f"GET /health/live HTTP/1.1\r\nHost: here\r\nX-Correlation-Id: {ids}".encode() * AT_ONCE
-        with socket.create_connection(("127.0.0.1", self.port), timeout=10) as connection:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=60) as connection:
             for _ in range(count // AT_ONCE):
                 connection.sendall(asked)
                 answers = 0
