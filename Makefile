@@ -43,6 +43,7 @@ check: .venv/.installed ## Lint, format and types
 bench: .venv/.installed ## Measure the engine, the edge, the kit, the restaurant's rush, and event streams
 	$(BIN)/python -m benchmarks.engine
 	$(BIN)/python -m benchmarks.http
+	$(BIN)/python -m benchmarks.desks
 	$(BIN)/python -m benchmarks.restaurant
 	$(BIN)/python -m benchmarks.streams
 	$(BIN)/python -m benchmarks.status_cache
