@@ -1,7 +1,8 @@
 """Call-next over HTTP, by 32 desks with a token each, beside `enter` by 64 visitors: what it costs to know who asks.
 
 Short slices take turns, and whoever enters fills the line that the desks call from. The bar is a ratio within this run;
-the exit code is 1 when it is missed. `--before DIRECTORY` measures another version in the same rounds, by its `src`.
+the exit code is 1 when it is missed. `--before DIRECTORY` measures another version in the same rounds, by its `src`:
+then `enter` may not be slower than it was, but for 3 %.
 """
 
 import argparse
@@ -29,6 +30,7 @@ from tests.running import Client, DawrServer, dawr_process, venue_document
 
 DESKS = 32
 LEAST_SHARE = 0.6
+LEAST_OF_BEFORE = 0.97
 FILLING_SLICES = 3
 TOKEN = ("token", "new", "--kind", "api", "--role", "manager", "--name", "The bench")
 NUMBERS = count(1, 10_000_000)
@@ -69,11 +71,11 @@ def main() -> int:
             servers.append(stack.enter_context(_served("before", given.directory, given.before)))
         figures = uvloop.run(bench(servers, rounds=rounds, seconds=seconds))
     print(f"{look_at_machine(given.directory, postgres='').sentence()}\n\n{table(figures)}")
-    return 0 if given.quick or figures[0].held else 1
+    return 0 if given.quick or all(figure.held for figure in figures if figure.bar) else 1
 
 
 async def bench(servers: list[Served], *, rounds: int, seconds: float) -> list[Figure]:
-    """Ours first. Of the other version there is no bar, only its own ratio."""
+    """Ours first. Of the other version there is no bar, only what ours is measured by."""
     turns = [one.turns(seconds) for one in servers]
     for _ in range(FILLING_SLICES):
         await asyncio.gather(*(of_one[one.entering]() for one, of_one in zip(servers, turns, strict=True)))
@@ -84,10 +86,17 @@ async def bench(servers: list[Served], *, rounds: int, seconds: float) -> list[F
         share = ratio(runs[one.calling], runs[one.entering])
         calling = msgspec.structs.replace(figure(one.calling, runs[one.calling]), ratio=share)
         figures += [calling, figure(one.entering, runs[one.entering])]
-    ours = figures[0]
-    assert ours.ratio is not None
-    held = ours.ratio.median >= LEAST_SHARE
-    return [msgspec.structs.replace(ours, bar=f"≥ {LEAST_SHARE} × enter", held=held), *figures[1:]]
+    figures[0] = _with_bar(figures[0], LEAST_SHARE, "enter")
+    if len(servers) > 1:
+        ours, before = (runs[one.entering] for one in servers)
+        figures[1] = msgspec.structs.replace(figures[1], ratio=ratio(ours, before))
+        figures[1] = _with_bar(figures[1], LEAST_OF_BEFORE, "before")
+    return figures
+
+
+def _with_bar(figure: Figure, least: float, of: str) -> Figure:
+    assert figure.ratio is not None
+    return msgspec.structs.replace(figure, bar=f"≥ {least} × {of}", held=figure.ratio.median >= least)
 
 
 async def _ask(load: HttpLoad) -> Run:

@@ -42,7 +42,7 @@ class Machine(msgspec.Struct, frozen=True):
 def look_at_machine(directory: Path, *, postgres: str) -> Machine:
     return Machine(
         cores=len(os.sched_getaffinity(0)),
-        python=platform.python_version(),
+        python=f"{platform.python_version()} ({platform.python_build()[0]}, {platform.python_compiler()})",
         sqlite=apsw.sqlite_lib_version(),
         postgres=postgres,
         file_system=file_system_of(directory) or "unknown file system",

@@ -1,7 +1,6 @@
 """Accounts and their sessions, for both databases: each call is one named statement."""
 
 from collections.abc import Iterable
-from typing import Protocol
 
 import msgspec
 
@@ -9,56 +8,46 @@ from dawr.domain.account import Account, AccountId, Session, SignedIn
 from dawr.domain.staff import StaffMember
 from dawr.domain.token import Token, TokenId
 from dawr.domain.venue import VenueId
-from dawr.stores.session import Row
+from dawr.reliability.records import Records
 
 SESSION_COLUMNS = len(Session.__struct_fields__)
 ACCOUNT_COLUMNS = len(Account.__struct_fields__)
 
 
-class Statements(Protocol):
-    """What a database does beside the venues' transactions."""
-
-    async def select_rows(self, name: str, *arguments: str | int | None) -> list[Row]:
-        """Run one statement that reads."""
-
-    async def change_rows(self, name: str, *arguments: str | int | None) -> int:
-        """Run one statement that writes; when it returns the disk has it. Says how many rows it changed."""
-
-
 class StoredAccounts:
-    def __init__(self, statements: Statements) -> None:
-        self._statements = statements
+    def __init__(self, records: Records) -> None:
+        self._records = records
 
     async def find(self, username: str) -> Account | None:
-        rows = await self._statements.select_rows("account_by_username", username)
+        rows = await self._records.select_rows("account_by_username", username)
         return Account(*rows[0]) if rows else None
 
     async def get(self, account_id: AccountId) -> Account | None:
-        rows = await self._statements.select_rows("account_by_id", account_id)
+        rows = await self._records.select_rows("account_by_id", account_id)
         return Account(*rows[0]) if rows else None
 
     async def add(self, account: Account) -> bool:
-        return await self._statements.change_rows("add_account", *msgspec.structs.astuple(account)) == 1
+        return await self._records.change_rows("add_account", *msgspec.structs.astuple(account)) == 1
 
     async def set_password(self, account_id: AccountId, password_hash: str) -> None:
-        await self._statements.change_rows("set_password", account_id, password_hash)
+        await self._records.change_rows("set_password", account_id, password_hash)
 
     async def set_disabled(self, account_id: AccountId, disabled_at: int | None) -> None:
-        await self._statements.change_rows("set_disabled", account_id, disabled_at)
+        await self._records.change_rows("set_disabled", account_id, disabled_at)
 
     async def memberships(self, account_id: AccountId) -> list[StaffMember]:
-        rows = await self._statements.select_rows("staff_of_account", account_id)
+        rows = await self._records.select_rows("staff_of_account", account_id)
         return _by_venue(StaffMember(*row) for row in rows)
 
     async def has_owner(self) -> bool:
-        return bool(await self._statements.select_rows("first_active_owner"))
+        return bool(await self._records.select_rows("first_active_owner"))
 
     async def add_session(self, session: Session, *, password_hash: str) -> bool:
         columns = msgspec.structs.astuple(session)
-        return await self._statements.change_rows("add_session", *columns, password_hash) == 1
+        return await self._records.change_rows("add_session", *columns, password_hash) == 1
 
     async def signed_in(self, session_hash: str, now: int, *, idle_ms: int) -> SignedIn | None:
-        rows = await self._statements.select_rows("signed_in", session_hash, now, now - idle_ms)
+        rows = await self._records.select_rows("signed_in", session_hash, now, now - idle_ms)
         if not rows:
             return None
         session, rest = rows[0][:SESSION_COLUMNS], rows[0][SESSION_COLUMNS:]
@@ -70,29 +59,29 @@ class StoredAccounts:
         )
 
     async def touch_session(self, session_hash: str, now: int) -> None:
-        await self._statements.change_rows("touch_session", session_hash, now)
+        await self._records.change_rows("touch_session", session_hash, now)
 
     async def end_session(self, session_hash: str) -> None:
-        await self._statements.change_rows("end_session", session_hash)
+        await self._records.change_rows("end_session", session_hash)
 
     async def end_sessions(self, account_id: AccountId) -> None:
-        await self._statements.change_rows("end_sessions", account_id)
+        await self._records.change_rows("end_sessions", account_id)
 
     async def purge_sessions(self, now: int, *, most: int) -> int:
-        return await self._statements.change_rows("purge_sessions", now, most)
+        return await self._records.change_rows("purge_sessions", now, most)
 
     async def token(self, venue_id: VenueId, token_id: TokenId) -> Token | None:
-        rows = await self._statements.select_rows("token_by_id", venue_id, token_id)
+        rows = await self._records.select_rows("token_by_id", venue_id, token_id)
         return Token(*rows[0]) if rows else None
 
     async def set_owner_code(self, code_hash: str, now: int) -> None:
-        await self._statements.change_rows("set_owner_code", code_hash, now)
+        await self._records.change_rows("set_owner_code", code_hash, now)
 
     async def is_owner_code(self, code_hash: str, *, made_after: int) -> bool:
-        return bool(await self._statements.select_rows("right_owner_code", code_hash, made_after))
+        return bool(await self._records.select_rows("right_owner_code", code_hash, made_after))
 
     async def take_owner_code(self, code_hash: str, *, made_after: int) -> bool:
-        return await self._statements.change_rows("take_owner_code", code_hash, made_after) == 1
+        return await self._records.change_rows("take_owner_code", code_hash, made_after) == 1
 
 
 def _by_venue(memberships: Iterable[StaffMember]) -> list[StaffMember]:

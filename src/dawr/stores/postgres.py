@@ -19,6 +19,7 @@ from dawr.reliability.lease import Leases
 from dawr.reliability.migrations import Owners, migrate_postgres
 from dawr.reliability.records import Argument
 from dawr.stores.accounts import StoredAccounts
+from dawr.stores.beside import RowsBeside
 from dawr.stores.checking import CHECKS, faults_in
 from dawr.stores.migrations import OWNERS, journal
 from dawr.stores.session import Row, VenueCache, add_venue, all_statements, begin, clock_error_ms
@@ -74,7 +75,7 @@ UNSTORABLE = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError, Unic
 REPEATED = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
 
 
-class PostgresStore:
+class PostgresStore(RowsBeside):
     def __init__(self, pool: "asyncpg.Pool[asyncpg.Record]", *, clock: Clock, owners: Owners = OWNERS) -> None:
         self.accounts = StoredAccounts(self)
         self.leases = Leases(self, clock)
@@ -111,14 +112,6 @@ class PostgresStore:
     async def add_venue(self, venue: Venue, head: Head, first: Changes | None = None) -> None:
         await self._change_beside(lambda c: self._add_venue(c, venue, head, first))
 
-    async def venue_ids(self) -> dict[str, VenueId]:
-        rows: list[Row] = await self._run_beside(lambda c: c.fetch(self._statements["venue_slugs"]))
-        return dict(rows)
-
-    async def purge_answers(self, now: int, *, most: int) -> int:
-        status = await self._run_beside(lambda c: c.execute(self._statements["purge_answers"], now, most))
-        return int(status.removeprefix("DELETE "))
-
     async def select_rows(self, name: str, *arguments: Argument) -> list[Row]:
         return await self._run_beside(lambda c: c.fetch(self._statements[name], *arguments))
 
@@ -142,10 +135,6 @@ class PostgresStore:
 
     async def renew_epochs(self, new_epoch: Callable[[], int]) -> int:
         return await self._run(lambda c: self._renew_epochs(c, new_epoch))
-
-    async def identity(self) -> str:
-        [(identity,)] = await self.select_rows("identity")
-        return str(identity)
 
     async def faults(self) -> list[str]:
         return await self._run(self._faults, seconds=MAINTENANCE_SECONDS)

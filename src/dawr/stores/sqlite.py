@@ -24,6 +24,7 @@ from dawr.reliability.migrations import Owners, migrate_sqlite
 from dawr.reliability.records import Argument
 from dawr.reliability.sqlite import begin_wal
 from dawr.stores.accounts import StoredAccounts
+from dawr.stores.beside import RowsBeside
 from dawr.stores.checking import CHECKS, faults_in
 from dawr.stores.migrations import OWNERS, journal
 from dawr.stores.session import Row, VenueCache, add_venue, all_statements, begin
@@ -41,7 +42,7 @@ ONE_USER_AT_A_TIME = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw
 """Whoever has the turn is alone: SQLite need not lock the connection for every call."""
 
 
-class SqliteStore:
+class SqliteStore(RowsBeside):
     def __init__(self, path: Path, *, clock: Clock, owners: Owners = OWNERS) -> None:
         self.path = path
         self.accounts = StoredAccounts(self)
@@ -76,12 +77,6 @@ class SqliteStore:
     async def add_venue(self, venue: Venue, head: Head, first: Changes | None = None) -> None:
         await self._write(self._add_venue, venue, head, first)
 
-    async def venue_ids(self) -> dict[str, VenueId]:
-        return await _in_thread(self._readers, self._venue_ids)
-
-    async def purge_answers(self, now: int, *, most: int) -> int:
-        return await self._write(self._purge_answers, now, most)
-
     async def select_rows(self, name: str, *arguments: Argument) -> list[Row]:
         return await _in_thread(self._readers, self._select_rows, name, arguments)
 
@@ -105,10 +100,6 @@ class SqliteStore:
 
     async def renew_epochs(self, new_epoch: Callable[[], int]) -> int:
         return await self._write(self._renew_epochs, new_epoch)
-
-    async def identity(self) -> str:
-        [(identity,)] = await self.select_rows("identity")
-        return str(identity)
 
     async def faults(self) -> list[str]:
         return await _in_thread(self._readers, self._faults)
@@ -201,11 +192,6 @@ class SqliteStore:
             raise
         gateway.commit()
 
-    def _purge_answers(self, now: int, most: int) -> int:
-        connection = self._connection()
-        connection.execute(self._statements["purge_answers"], (now, most))
-        return connection.changes()
-
     def _change_rows(self, name: str, arguments: Row) -> int:
         gateway = self._begin_writing()
         try:
@@ -260,11 +246,6 @@ class SqliteStore:
 
     def _select_rows(self, name: str, arguments: Row) -> list[Row]:
         return self._reader().execute(self._statements[name], arguments).fetchall()
-
-    def _venue_ids(self) -> dict[str, VenueId]:
-        connection = self._reader()
-        rows: list[Row] = connection.execute(self._statements["venue_slugs"]).fetchall()
-        return dict(rows)
 
     def _pending_migrations(self) -> list[str]:
         connection = self._reader()
