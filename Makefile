@@ -2,7 +2,7 @@
 
 PYTHON ?= python3
 PORT ?= 8787
-JOBS ?= 3
+JOBS ?= 4
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt
@@ -29,8 +29,10 @@ quick: .venv/.installed ## Run what needs no server and no process of its own: a
 	$(PYTEST) -q -m "not servers and not slow and not prove" -n $(JOBS) --dist worksteal \
 		--ignore tests/api --ignore tests/stories
 
-test: .venv/.installed programs ## Run the tests, on both stores and with coverage
-	$(PYTEST) -q -m "not slow and not prove" $(AT_ONCE) --ignore tests/api/test_schemathesis_often.py --cov --cov-report=term-missing:skip-covered
+test: .venv/.installed programs ## Run the tests, on both stores (COVERAGE=1 measures what they reach)
+	# Measuring takes half as long again: CI does it every time, and whoever works here when they like.
+	$(PYTEST) -q -m "not slow and not prove" $(AT_ONCE) --ignore tests/api/test_schemathesis_often.py \
+		$(if $(COVERAGE),--cov --cov-report=term-missing:skip-covered)
 
 test-slow: .venv/.installed programs ## Run crash loops, crowds, long fuzzing, and several real processes
 	$(PYTEST) -q -m "slow and not prove" $(AT_ONCE) --timeout 300

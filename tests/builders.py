@@ -1,7 +1,7 @@
 """Things to test with: only what a test cares about is given, the rest is ordinary."""
 
 import itertools
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -142,3 +142,5 @@ class Cache:
 
     async def outdate(self, changed: list[Changes]) -> None:
         await self._outdate(changed)
+
+    async def doubt(self, venues: Collection[VenueId]) -> None: ...

@@ -1,19 +1,25 @@
 """Who asked a moment ago is remembered for a second, and never for longer than it is true in this process."""
 
 import asyncio
+from typing import Any, cast
 
+import msgspec
 import pytest
 
 from dawr.accounts.accounts import Accounts
 from dawr.accounts.passwords import Passwords
 from dawr.accounts.remembered import KEPT_MS, Remembered
 from dawr.bootstrap.system import SystemIds
+from dawr.domain.staff import member_called
 from dawr.domain.token import Token, TokenId
 from dawr.domain.venue import Venue, VenueId
 from dawr.engine.engine import Engine
+from dawr.operations.operation import Operation
 from dawr.operations.people import ChangeRole
+from dawr.operations.rows import STAFF
 from dawr.operations.tokens import RevokeToken
-from dawr.ports import Store
+from dawr.operations.transaction import Transaction
+from dawr.ports import OutcomeUnknown, Store
 from tests.accounts.doing import HOUR, add, make_token, signed_in
 from tests.builders import DrivenClock, issue
 
@@ -157,3 +163,56 @@ async def test_no_secret_is_kept(accounts: Accounts, venue: Venue, remembered: R
     assert session not in kept
     assert session.removeprefix("dws_") not in kept
     assert bearer.partition(".")[2] not in kept
+
+
+class Forgetful:
+    """A store whose commit is never answered, though it is made."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the store has
+        return getattr(self._store, name)
+
+    async def transact(self, venues: Any, work: Any) -> Any:  # noqa: ANN401
+        await self._store.transact(venues, work)
+        raise OutcomeUnknown("the connection was lost")
+
+
+async def test_what_may_have_been_changed_is_not_remembered(
+    accounts: Accounts, store: Store, clock: DrivenClock, remembered: Remembered, venue: Venue
+) -> None:
+    bearer = await make_token(accounts, venue)
+    token = await accounts.token(bearer)
+    assert token is not None
+    engine = Engine(cast("Store", Forgetful(store)), clock, caches=[remembered])
+
+    with pytest.raises(OutcomeUnknown):
+        await engine.do(venue.id, RevokeToken(token.token_id, None))
+    await engine.stop()
+
+    assert await accounts.token(bearer) is None
+
+
+class QuietlyDemote(Operation[None], frozen=True):
+    """A change of staff without an event."""
+
+    username: str
+
+    def decide(self, tx: Transaction, now: int) -> None:  # noqa: ARG002
+        member = member_called(tx.all(STAFF), self.username)
+        tx.put(STAFF, msgspec.structs.replace(member, role="viewer"))
+
+
+async def test_a_change_of_staff_without_an_event_is_dropped_too(
+    accounts: Accounts, engine: Engine, venue: Venue
+) -> None:
+    await add(accounts, venue)
+    session = await signed_in(accounts)
+    assert await accounts.who(session) is not None
+
+    await engine.do(venue.id, QuietlyDemote("amna"))
+
+    who = await accounts.who(session)
+    assert who is not None
+    assert who.role_at(venue.id) == "viewer"

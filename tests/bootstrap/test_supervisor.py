@@ -11,12 +11,12 @@ import pytest
 from dawr.bootstrap.supervisor import Worker, in_a_child, pause_after
 from tests.running import eventually
 
+pytestmark = pytest.mark.slow
+
 PARENT = """
 import sys, time, signal, select
 from pathlib import Path
 from dawr.bootstrap.supervisor import Supervisor
-
-pytestmark = pytest.mark.slow
 
 diary = Path(sys.argv[1])
 

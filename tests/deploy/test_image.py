@@ -15,6 +15,8 @@ from dawr.settings import Settings, from_environment
 from tests.deploy.files import ROOT, instructions_of, text_of, variables_of
 from tests.running import dawr
 
+pytestmark = pytest.mark.slow
+
 STEPS = list(instructions_of(text_of("Dockerfile")))
 LAST_STAGE = STEPS[max(number for number, (name, _) in enumerate(STEPS) if name == "FROM") :]
 COPIED = [source for name, given in STEPS if name == "COPY" and "--from" not in given for source in given.split()[:-1]]

@@ -24,6 +24,8 @@ from tests.deploy.units import (
 )
 from tests.running import PROGRAM, READY, Client, dawr, eventually, venue_document
 
+pytestmark = pytest.mark.slow
+
 SERVICES = ["dawr.service", "dawr-backup.service"]
 ITS_OWN = {
     "Type",

@@ -84,10 +84,11 @@ def endpoints() -> set[str]:
 
 def complaints() -> dict[str, str]:
     """The longest fixed part of the first sentence of each complaint about an installation → the file it is in."""
-    files = [SOURCE / name for name in ("bootstrap.py", "control.py", "settings.py", "web/server.py")]
+    folders = [SOURCE / name for name in ("bootstrap", "cli", "stores", "web/server")]
+    assert all(folder.is_dir() for folder in folders)
     return {
         fixed: str(file.relative_to(ROOT))
-        for file in [*files, *sorted((SOURCE / "stores").glob("*.py")), *sorted((SOURCE / "cli").rglob("*.py"))]
+        for file in [SOURCE / "settings.py", *(file for folder in folders for file in sorted(folder.rglob("*.py")))]
         for call in _calls(file, COMPLAINING)
         if call.args and (fixed := _longest_fixed_part(call.args[0]))
     }

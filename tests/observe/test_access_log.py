@@ -10,6 +10,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -198,6 +199,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.slow
 def test_ten_thousand_fuzzed_requests_are_ten_thousand_lines(tmp_path: Path) -> None:
     with DawrServer(tmp_path, "demo", "--data", tmp_path / "data", DAWR_RATE_LIMITS="off") as demo:
         statuses: list[int] = []

@@ -10,14 +10,15 @@ from hypothesis import strategies as st
 
 from dawr.domain.errors import Refused, UnknownTicket
 from dawr.domain.events import NOBODY, Origin
-from dawr.domain.ticket import LineKey, Ticket, TicketId
+from dawr.domain.ticket import LineKey, Ticket, TicketId, VisitId
+from dawr.domain.visit import Visit
 from dawr.operations.admin import ChangeQueue
 from dawr.operations.operation import Operation
 from dawr.operations.rows import ANSWERS, VISITS
 from dawr.operations.staff import Call, CallNext, Finish, Hold, Miss, Resume
 from dawr.operations.transaction import NotLoaded, Transaction
 from dawr.operations.visitor import Leave, Rejoin
-from dawr.ports import Changes, Rows, Wants
+from dawr.ports import Changes, Kind, Rows, Wants
 from dawr.reliability.idempotency import Answer, AnswerKey, Reply
 from tests.builders import a_claim, issue
 from tests.domain.builders import LAB, a_line, a_ticket
@@ -333,3 +334,10 @@ def test_however_a_batch_goes_on_everybody_has_as_many_ahead_as_counting_gives(
     assert {ticket.ticket_id: ticket for ticket in STORED} | {
         ticket.ticket_id: ticket for ticket in tx.changes().new_tickets + tx.changes().changed_tickets
     } == known
+
+
+def test_a_kind_that_is_not_declared_is_refused_and_not_lost() -> None:
+    forgotten: Kind[str, Visit] = Kind(name="forgotten", row=Visit, key=lambda visit: visit.visit_id)
+
+    with pytest.raises(LookupError, match="not in KINDS"):
+        a_transaction().put(forgotten, Visit(CLINIC.id, VisitId("v"), "hash", "Amna", "open", NOW))

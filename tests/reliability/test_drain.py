@@ -211,3 +211,53 @@ async def test_what_waits_for_a_drain_that_was_cancelled_before_it_began_is_hand
 
     await asyncio.wait([soup, tea], timeout=10)
     assert [soup.result(), tea.result()] == ["soup is ready", "tea is ready"]
+
+
+async def test_who_joins_a_drain_that_was_cancelled_before_it_began_waits_for_what_was_left() -> None:
+    kitchen = Kitchen()
+    kitchen.open.set()
+    soup = kitchen.order("soup")
+    assert kitchen.drain._task is not None
+    kitchen.drain._task.cancel()
+    await under_way()
+
+    await asyncio.wait_for(kitchen.drain.join(), 10)
+
+    assert soup.result() == "soup is ready"
+
+
+async def test_a_fault_while_telling_of_a_fault_leaves_nobody_behind() -> None:
+    handled: list[list[int]] = []
+
+    async def handle(batch: list[int]) -> None:
+        handled.append(batch)
+        raise ValueError
+
+    def fail(_: list[int], __: BaseException) -> None:
+        raise RuntimeError("a fault of its own")
+
+    drain: Drain[int, list[int]] = Drain(lambda waiting: [waiting.popleft()], handle, fail)
+    for number in range(3):
+        drain.add(number)
+    await asyncio.wait_for(drain.join(), 10)
+
+    assert handled == [[0], [1], [2]]
+
+
+async def test_a_cancellation_from_inside_is_one_batchs() -> None:
+    done: list[int] = []
+    failed: list[list[int]] = []
+
+    async def handle(batch: list[int]) -> None:
+        if batch == [1]:
+            raise asyncio.CancelledError
+        done.extend(batch)
+
+    drain: Drain[int, list[int]] = Drain(
+        lambda waiting: [waiting.popleft()], handle, lambda batch, _: failed.append(batch)
+    )
+    for number in range(3):
+        drain.add(number)
+    await asyncio.wait_for(drain.join(), 10)
+
+    assert (done, failed) == ([0, 2], [[1]])

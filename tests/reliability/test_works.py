@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from time import monotonic_ns
 
@@ -180,6 +180,24 @@ async def test_when_they_are_told_to_stop_all_stop() -> None:
     assert [work.failures for work in works.states()] == [0, 0]
 
 
+@pytest.mark.parametrize("every", [None, 0.001])
+async def test_a_work_that_swallows_its_cancellation_stops_all_the_same(every: float | None) -> None:
+    begun = asyncio.Event()
+
+    async def stubborn() -> None:
+        begun.set()
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+
+    works = Works([Work(name="stubborn", run=stubborn, every=every)])
+
+    async with asyncio.timeout(20):
+        async with works.running():
+            await begun.wait()
+
+    assert works.states()[0].failures == 0
+
+
 @asynccontextmanager
 async def leases(tmp_path: Path) -> AsyncIterator[Leases]:
     records = SqliteRecords(tmp_path / "leases.db")
@@ -215,3 +233,16 @@ async def test_whoever_fails_under_a_lease_lets_another_one_have_it(tmp_path: Pa
             await until(lambda: bad.taken >= 1)
             async with Works([Work(name="work", run=good, every=0.001, lease=two)]).running():
                 await until(lambda: good.taken >= 1)
+
+
+async def test_a_lease_that_nobody_can_be_asked_for_is_no_standing_by(tmp_path: Path) -> None:
+    step = Step()
+    records = SqliteRecords(tmp_path / "no tables.db")
+    lease = Lease(Leases(records, lambda: 0), "work", holder="one", lease_ms=400)
+    works = Works([Work(name="work", run=step, every=0.001, lease=lease)])
+
+    async with works.running():
+        await until(lambda: states_of(works) == {"work": "failing"})
+    await records.close()
+
+    assert step.taken == 0

@@ -37,7 +37,7 @@ class EndVisit(Operation[Visit], frozen=True):
 
 
 class Counted(Operation[None], frozen=True):
-    """Refused, and what it counted stays: the visit's start is moved by one."""
+    """Refused, and what it counted stays: here in `left_at`."""
 
     visit_id: VisitId
 

@@ -72,12 +72,18 @@ async def test_a_visitor_without_a_name_goes_by_the_visit(database: Database, en
     assert await database.rows("SELECT visitor FROM visits") == [(ticket.visit_id,)]
 
 
-async def test_two_visits_of_a_venue_are_never_the_same(database: Database, engine: Engine, venue: Venue) -> None:
+async def test_two_visits_of_a_venue_are_never_the_same(
+    database: Database, engine: Engine, clock: DrivenClock, venue: Venue
+) -> None:
     first = issue()
     await engine.do(venue.id, first)
 
     with pytest.raises(Unstorable):
         await engine.do(venue.id, msgspec.structs.replace(issue("lab", "Basma"), visit_id=first.visit_id))
+    clock.advance(seconds=1)
+    again = issue("xray", first.visitor or first.visit_id)
+    with pytest.raises(Unstorable):
+        await engine.do(venue.id, msgspec.structs.replace(again, visit_id=first.visit_id))
 
     assert await database.rows(COUNT) == [(1,)]
     assert (await take(engine, venue)).number == 2

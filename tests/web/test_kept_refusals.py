@@ -1,5 +1,6 @@
 """A refusal that leaves something behind, over HTTP: told once, stored under its key, and replayed as it was."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import ClassVar
@@ -106,10 +107,9 @@ async def test_an_operation_that_says_otherwise_counts_each_time(here: Here) -> 
     assert await tries(here, visit_id) == 2
 
 
-async def test_a_batch_mate_of_a_kept_refusal_is_not_harmed(here: Here) -> None:
+async def test_who_comes_at_the_same_time_as_a_kept_refusal_is_not_harmed(here: Here) -> None:
     visit_id = (await here.do(issue())).ticket.visit_id
 
-    refused = await ask(here, "try", visit_id, "one")
-    entered = await here.enter("lab", "Amna")
+    refused, entered = await asyncio.gather(ask(here, "try", visit_id, "one"), here.enter("lab", "Amna"))
 
     assert (refused.status, entered.status, entered.json["number"]) == (503, 200, 2)

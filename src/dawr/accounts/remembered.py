@@ -10,12 +10,11 @@ from typing import TypeVar
 
 from dawr.domain.account import SignedIn
 from dawr.domain.token import Token
+from dawr.operations.rows import STAFF, TOKENS
 from dawr.ports import Changes
 
 KEPT_MS = 1000
 MOST = 10_000
-WHO_MAY = ("staff.", "token.")
-"""What events are called that change who may do what at a venue."""
 
 Found = TypeVar("Found", SignedIn, Token)
 
@@ -51,5 +50,9 @@ class Remembered:
 
     async def outdate(self, changed: Iterable[Changes]) -> None:
         """Told what a batch changed, before its callers are answered."""
-        if any(event.kind.startswith(WHO_MAY) for changes in changed for event in changes.events):
+        if any(changes.of(STAFF) or changes.of(TOKENS) for changes in changed):
             self.drop()
+
+    async def doubt(self, _: object) -> None:
+        """What was to be changed may be so, or not."""
+        self.drop()

@@ -19,7 +19,7 @@ from dawr.operations.snapshots import LookAtLines, LookAtVenue
 from dawr.ports import BULK_STEP, Busy, Clock, Store, StoreAway, StoreFault
 from dawr.reliability.lease import Fence, LeaseLost
 
-log = structlog.get_logger("dawr.sweeper")
+log = structlog.get_logger("dawr.engine")
 
 EVERY_SECONDS = 15.0
 CLOCK = Origin(actor="clock")

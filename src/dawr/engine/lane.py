@@ -6,11 +6,12 @@ until the culprit is alone with its fault, and all others are stored.
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from typing import Any, Protocol
 
 import structlog
 
+from dawr.domain.venue import VenueId
 from dawr.engine.deciding import Command, decide_all
 from dawr.ports import Batch, Changes, Clock, OutcomeUnknown, Store, StoreAway, StoreFault
 from dawr.reliability.drain import Drain, fail_future
@@ -25,6 +26,9 @@ class Cached(Protocol):
 
     async def outdate(self, changed: list[Changes]) -> None:
         """Let go of what was kept from before these changes. The answers wait for it, so it is soon done."""
+
+    async def doubt(self, venues: Collection[VenueId]) -> None:
+        """Let go of all that is kept of these venues: what was to be changed there may be stored, or not."""
 
 
 class Listener(Protocol):
@@ -89,13 +93,16 @@ class Lane:
             await self._failed(batch, fault)
         else:
             if changed:
-                await self._outdate(changed)
+                await self._each_cache(lambda cache: cache.outdate(changed))
             _resolve(batch, outcomes)
         self._tell(batch, changed, seconds, fault)
 
     async def _failed(self, batch: list[Command[Any]], fault: Exception) -> None:
         if isinstance(fault, StoreAway | OutcomeUnknown):
             log.warning("batch.failed", commands=len(batch), fault=type(fault).__name__, reason=str(fault))
+            if isinstance(fault, OutcomeUnknown):
+                venues = {command.venue_id for command in batch}
+                await self._each_cache(lambda cache: cache.doubt(venues))
             _resolve(batch, [type(fault)(*fault.args) for _ in batch])
             self._give_up_waiting(fault)
         elif len(batch) == 1:
@@ -106,11 +113,11 @@ class Lane:
             await self._run(batch[:half])
             await self._run(batch[half:])
 
-    async def _outdate(self, changed: list[Changes]) -> None:
+    async def _each_cache(self, let_go: Callable[[Cached], Awaitable[None]]) -> None:
         """Before anybody is answered: whoever was answered reads what they wrote. It is stored, so nothing fails it."""
         for cache in self._caches:
             try:
-                await cache.outdate(changed)
+                await let_go(cache)
             except Exception:
                 log.exception("cache.not-outdated", cache=type(cache).__name__)
 

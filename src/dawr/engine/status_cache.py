@@ -70,7 +70,16 @@ class StatusCache:
 
     async def outdate(self, changed: Iterable[Changes]) -> None:
         """Let go of what was kept from before these changes. A changed set-up concerns all of its venue's queues."""
-        tags = {tag for changes in changed for tag in _tags_of(changes)}
+        await self._invalidate({tag for changes in changed for tag in _tags_of(changes)})
+
+    async def doubt(self, venues: Iterable[VenueId]) -> None:
+        await self._invalidate({_venue_tag(venue_id) for venue_id in venues})
+
+    async def close(self) -> None:
+        await self._cache.close()
+        await self._names.close()
+
+    async def _invalidate(self, tags: set[str]) -> None:
         if not tags:
             return
         await self._names.invalidate(*tags)
@@ -79,10 +88,6 @@ class StatusCache:
                 self._is_prompt = await self._cache.invalidate(*tags)
         except TimeoutError:
             self._is_prompt = False
-
-    async def close(self) -> None:
-        await self._cache.close()
-        await self._names.close()
 
     async def _queue_id(self, engine: Engine, venue_id: VenueId, code: str) -> QueueId:
         """By its code or an alias. One that is not known is looked for every time: it may be new."""

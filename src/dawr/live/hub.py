@@ -302,7 +302,7 @@ class Hub:
         try:
             await self.poll()
         except Exception:
-            log.exception("live.look")
+            log.exception("live.poll")
 
     def _in_background(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)

@@ -283,6 +283,8 @@ class Transaction:
     def _table(self, kind: Kind[K, R]) -> Table[K, R]:
         table = self._tables.get(kind)
         if table is None:
+            if kind not in KINDS:
+                raise LookupError(f"rows of the kind {kind.name} are never saved: it is not in KINDS")
             table = self._tables[kind] = Table(kind)
         return table
 

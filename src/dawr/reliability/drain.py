@@ -10,6 +10,10 @@ from collections.abc import Awaitable, Callable
 from contextvars import Context
 from typing import Any, Generic, TypeVar
 
+import structlog
+
+log = structlog.get_logger("dawr.reliability")
+
 T = TypeVar("T")
 Batch = TypeVar("Batch")
 
@@ -50,12 +54,20 @@ class Drain(Generic[T, Batch]):
     def add(self, item: T) -> None:
         self.waiting.append(item)
         if self._task is None or self._task.done():  # done, and still there: it was cancelled before it began
-            self._task = asyncio.get_running_loop().create_task(self._run(), context=Context())
+            self._begin()
 
     async def join(self) -> None:
         """Wait until everything is handled, also what is added meanwhile."""
-        while self._task is not None and not self._task.done():
-            await asyncio.wait([self._task])
+        while (task := self._begin()) is not None:
+            await asyncio.wait([task])
+
+    def _begin(self) -> asyncio.Task[None] | None:
+        """The task that is under way; begun, if something waits and none is."""
+        if not self.is_running:
+            self._task = None
+            if self.waiting:
+                self._task = asyncio.get_running_loop().create_task(self._run(), context=Context())
+        return self._task
 
     async def _run(self) -> None:
         # Nothing is awaited between the last check of what waits and giving the task up: no item is left behind.
@@ -64,18 +76,31 @@ class Drain(Generic[T, Batch]):
                 batch = self._take(self.waiting)
                 try:
                     await self._handle(batch)
-                except Exception as error:  # noqa: BLE001 - whatever it is, it is for those whose items these are
-                    self._fail(batch, error)
                 except BaseException as error:
-                    self._fail(batch, error)
-                    self._fail_all(error)
-                    raise
+                    self._fail_or_log(batch, error)
+                    if not _goes_on_after(error):
+                        self._fail_all(error)
+                        raise
         finally:
             self._task = None
 
     def _fail_all(self, error: BaseException) -> None:
         while self.waiting:
-            self._fail(self._take(self.waiting), error)
+            self._fail_or_log(self._take(self.waiting), error)
+
+    def _fail_or_log(self, batch: Batch, error: BaseException) -> None:
+        """Those of the next batch are not to suffer from it."""
+        try:
+            self._fail(batch, error)
+        except Exception:
+            log.exception("drain.failed")
+
+
+def _goes_on_after(error: BaseException) -> bool:
+    """A cancellation from inside is one batch's; one of this task is everybody's."""
+    task = asyncio.current_task()
+    cancelled_inside = isinstance(error, asyncio.CancelledError) and task is not None and not task.cancelling()
+    return isinstance(error, Exception) or cancelled_inside
 
 
 def take_all(waiting: deque[T]) -> list[T]:

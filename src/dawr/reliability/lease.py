@@ -107,7 +107,8 @@ class Lease:
         self._lease_ms = lease_ms
         self._seconds = lease_ms / 1000
         self._count = count
-        self._is_reachable = True
+        self.is_reachable = True
+        """Whether the database said whose it is when it was last asked."""
 
     async def run(self, work: Work) -> None:
         """Do the work whenever the lease is ours, and cancel it when it no longer is, until it ends by itself.
@@ -168,11 +169,11 @@ class Lease:
             async with asyncio.timeout_at(by):
                 answer = await question
         except Exception as error:  # noqa: BLE001 - whatever it raises: what was not confirmed is not held
-            if self._is_reachable:
+            if self.is_reachable:
                 log.warning("lease.unreachable", lease=self.name, reason=str(error) or type(error).__name__)
-            self._is_reachable = False
+            self.is_reachable = False
             return None
-        self._is_reachable = True
+        self.is_reachable = True
         return answer
 
 

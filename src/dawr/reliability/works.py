@@ -44,7 +44,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
 class WatchedWork(msgspec.Struct, frozen=True):
     name: str
     state: WorkState
-    """Standing by: another process has the lease."""
+    """Standing by: another process has the lease. Whose it is cannot be asked: failing."""
     failures: int
     """Since the process began."""
 
@@ -94,21 +94,21 @@ class _Watched:
         if self._in_a_row and not self._has_settled():
             return "failing"
         lease = self.work.lease
-        return "standing-by" if lease is not None and lease.fence is None else "running"
+        if lease is None or lease.fence is not None:
+            return "running"
+        return "standing-by" if lease.is_reachable else "failing"
 
     async def run_for_ever(self) -> None:
         while True:
             self._began = asyncio.get_running_loop().time()
+            fault: BaseException = EndedByItself()
             try:
                 await self._run()
-            except asyncio.CancelledError:
-                if _is_told_to_stop():
-                    raise
-                self._failed(EndedByItself("it was cancelled from inside"))
-            except Exception as fault:  # noqa: BLE001 - whatever it is, the work begins again
-                self._failed(fault)
-            else:
-                self._failed(EndedByItself())
+            except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - whatever it is, the work begins again
+                fault = error
+            if _is_told_to_stop():  # however it answered that
+                return
+            self._failed(fault)
             await asyncio.sleep(min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** min(self._in_a_row - 1, 20)))
 
     async def _run(self) -> None:
@@ -124,9 +124,11 @@ class _Watched:
         while True:
             await self.work.run(*fence)
             self._in_a_row = 0
+            if _is_told_to_stop():  # a library may have swallowed it
+                return
             await asyncio.sleep(self.work.every)
 
-    def _failed(self, fault: Exception) -> None:
+    def _failed(self, fault: BaseException) -> None:
         self._in_a_row = 1 if self._has_settled() else self._in_a_row + 1
         self._began = None
         self.failures += 1

@@ -99,7 +99,7 @@ async def give_number(parts: Parts, request: Request[object], queue: str, given:
         area=given.area,
         most_per_hour=None if request.caller.may_issue(request.venue_id) else parts.joins_per_hour,
     )
-    return await request.do(issue, lambda place: _taken(request.venue, place, link.path), status=201)
+    return await request.do(issue, lambda joined: _taken(request.venue, joined, link.path), status=201)
 
 
 async def look(parts: Parts, request: Request[NoInput]) -> Response:

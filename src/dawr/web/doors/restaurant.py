@@ -73,7 +73,7 @@ async def join(parts: Parts, request: Request[JoinInput]) -> Reply:
         area=given.seatingType,
         most_per_hour=None if request.caller.may_issue(request.venue_id) else parts.joins_per_hour,
     )
-    return await request.do(joining, lambda place: JoinedAnswer(success=True, data=_joined(place, link)), status=201)
+    return await request.do(joining, lambda joined: JoinedAnswer(success=True, data=_joined(joined, link)), status=201)
 
 
 async def queue_status(parts: Parts, request: Request[EntryQuery]) -> Response:
