@@ -1,5 +1,6 @@
 """SQLite on a disk that is full, held by somebody else, or gone; and the pragmas that keep its promise."""
 
+import asyncio
 import contextlib
 import os
 import subprocess
@@ -162,6 +163,22 @@ async def test_a_file_that_is_not_there_is_said_to_be_away(tmp_path: Path) -> No
         await store.venue_ids()
 
     await store.close()
+
+
+async def test_whoever_gave_up_waiting_for_the_turn_gives_it_back_without_the_event_loop(store: SqliteStore) -> None:
+    """As when several are told to stop while somebody writes, and the store is closed at once."""
+    store._turn.acquire()
+    waiting = [asyncio.create_task(store.purge_answers(0, most=1)) for _ in range(3)]
+    await asyncio.sleep(0)
+    for one in waiting:
+        one.cancel()
+    await asyncio.wait(waiting)
+
+    store._turn.release()
+    store._queueing.shutdown()
+
+    assert store._turn.acquire(blocking=False)
+    store._turn.release()
 
 
 async def test_closing_leaves_one_file_with_everything_in_it(tmp_path: Path, clock: DrivenClock) -> None:

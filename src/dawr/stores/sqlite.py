@@ -121,10 +121,11 @@ class SqliteStore(RowsBeside):
     async def _having_the_turn(self) -> AsyncIterator[None]:
         """One at a time, whichever event loop or thread they come from."""
         if not self._turn.acquire(blocking=False):
-            waiting = asyncio.wrap_future(self._queueing.submit(self._turn.acquire))
+            waiting = self._queueing.submit(self._turn.acquire)
             try:
-                await asyncio.shield(waiting)
+                await asyncio.shield(asyncio.wrap_future(waiting))
             except asyncio.CancelledError:
+                # In the thread that gets the turn: the event loop may be waiting for that thread by then.
                 waiting.add_done_callback(lambda _: self._turn.release())
                 raise
         try:
