@@ -232,9 +232,7 @@ async def test_a_stream_whose_life_is_over_says_when_to_come_again(tmp_path: Pat
 
 async def test_a_reader_who_goes_away_leaves_nothing_behind(here: Installation) -> None:
     loop = asyncio.get_running_loop()
-    leases = 2  # the clockwork's and the purge's: each begins a task when it is taken
-    await eventually_true(lambda: sum("Lease._keep" in repr(task) for task in asyncio.all_tasks(loop)) == leases)
-    before = len(asyncio.all_tasks())
+    before = await tasks_of_a_server_at_rest()
     streams = [await here.open("/v1/events?venue=clinic") for _ in range(20)]
     assert here.dawr.hub.streams == 20
 
@@ -266,7 +264,7 @@ async def test_on_a_server_that_cannot_break_connections_a_frozen_reader_ends_wi
     wish = Wish(mark, NOTICES, Changes("clinic", None, is_staffs=False))
     watcher = await here.dawr.hub.join(here.venue_id, wish, address="here")
     blocked, never = asyncio.Event(), asyncio.Event()
-    loop, before = asyncio.get_running_loop(), len(asyncio.all_tasks())
+    loop, before = asyncio.get_running_loop(), await tasks_of_a_server_at_rest()
 
     async def receive() -> Message:
         await never.wait()
@@ -348,6 +346,13 @@ async def a_token(here: Installation) -> tuple[TokenId, dict[str, str]]:
     making, bearer = here.dawr.accounts.new_token(here.venue_id, "api", "viewer", "a wall display", by=None, made_by="")
     token = await here.dawr.engine.do(here.venue_id, making)
     return token.token_id, {"Authorization": f"Bearer {bearer}"}
+
+
+async def tasks_of_a_server_at_rest() -> int:
+    """Once both leases are taken, the clockwork's and the purge's: each begins a task then."""
+    loop = asyncio.get_running_loop()
+    await eventually_true(lambda: sum("Lease._keep" in repr(task) for task in asyncio.all_tasks(loop)) == 2)
+    return len(asyncio.all_tasks())
 
 
 async def eventually_true(holds: Callable[[], bool]) -> None:
