@@ -1,8 +1,8 @@
-"""What it is worth to keep looks for a moment: `python -m benchmarks.status_cache`.
+"""What it is worth to keep for a moment how queues stand: `python -m benchmarks.status_cache`.
 
 How a queue stands, asked by 64 at once: read from the store each time, kept in this process, kept on a Valkey. Quiet,
 and while somebody takes a number a hundred times a second, so that whatever is kept is outdated as often. Then what it
-costs those who take numbers that others are to see them: numbers taken by 64 at once, with looks kept and without.
+costs those who take numbers that others are to see them: numbers taken by 64 at once, with status kept and without.
 """
 
 import argparse
@@ -73,15 +73,15 @@ async def _figures(
     load = Load(CALLERS, seconds, MOST)
     for busy in (False, True):
         what = f"{name}, a look{' while numbers are taken' if busy else ''}: "
-        contestants = {f"{what}read each time": partial(_looks, databases, None, load, busy=busy)}
+        contestants = {f"{what}read each time": partial(_asked, databases, None, load, busy=busy)}
         for shared in places:
             keep = partial(StatusCache.kept, shared, ticks, correlation_id)
-            contestants[f"{what}{_where(shared)}"] = partial(_looks, databases, keep, load, busy=busy)
+            contestants[f"{what}{_where(shared)}"] = partial(_asked, databases, keep, load, busy=busy)
         figures += _compared(await take_turns(contestants, rounds=rounds))
     contestants = {f"{name}, numbers taken: nothing is kept": partial(_numbers, databases, None, load)}
     for shared in places:
         keep = partial(StatusCache.kept, shared, ticks, correlation_id)
-        contestants[f"{name}, numbers taken: looks {_where(shared)}"] = partial(_numbers, databases, keep, load)
+        contestants[f"{name}, numbers taken: status {_where(shared)}"] = partial(_numbers, databases, keep, load)
     return figures + _compared(await take_turns(contestants, rounds=rounds))
 
 
@@ -94,22 +94,22 @@ async def _running(
     databases: Databases, keep: Callable[[], StatusCache] | None
 ) -> AsyncIterator[tuple[Database, Engine, StatusCache | None]]:
     async with databases() as database:
-        looks = None if keep is None else keep()
-        engine = Engine(database.store, now) if looks is None else Engine(database.store, now, caches=[looks])
-        yield database, engine, looks
+        cached = None if keep is None else keep()
+        engine = Engine(database.store, now) if cached is None else Engine(database.store, now, caches=[cached])
+        yield database, engine, cached
         await engine.stop()
-        if looks is not None:
-            await looks.close()
+        if cached is not None:
+            await cached.close()
 
 
-async def _looks(databases: Databases, keep: Callable[[], StatusCache] | None, load: Load, *, busy: bool) -> Run:
-    async with _running(databases, keep) as (database, engine, looks):
+async def _asked(databases: Databases, keep: Callable[[], StatusCache] | None, load: Load, *, busy: bool) -> Run:
+    async with _running(databases, keep) as (database, engine, cached):
 
         async def look(_: int) -> None:
             await asyncio.sleep(0)  # as a request does: what is kept here is found without waiting for anything
             venue_id, code = database.venue.id, database.venue.queues[0].id
-            if looks is not None:
-                await looks.at_queue(engine, venue_id, code, "bench", _rendered)
+            if cached is not None:
+                await cached.at_queue(engine, venue_id, code, "bench", _rendered)
                 return
             moment = await engine.read(venue_id, AtMoment(LookAtQueue(code)))
             _rendered(moment.venue, moment.seen)
