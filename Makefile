@@ -26,7 +26,7 @@ demo: .venv/.runtime ## Start the sample venues on 127.0.0.1:8787 (PORT=)
 	exec $(BIN)/dawr demo --port $(PORT)
 
 quick: .venv/.installed ## Run what needs no server and no process of its own: a minute, on SQLite
-	$(PYTEST) -q -m "not servers and not slow and not prove" -n $(JOBS) --dist worksteal \
+	$(PYTEST) -q -m "not servers and not slow and not prove" -n 2 --dist worksteal \
 		--ignore tests/api --ignore tests/stories
 
 test: .venv/.installed programs ## Run the tests, on both stores (COVERAGE=1 measures what they reach)
