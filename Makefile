@@ -25,7 +25,7 @@ setup: .venv/.installed ## Make .venv and install everything into it
 demo: .venv/.runtime ## Start the sample venues on 127.0.0.1:8787 (PORT=)
 	exec $(BIN)/dawr demo --port $(PORT)
 
-quick: .venv/.installed ## Run what needs no server and no process of its own: a minute, on SQLite
+quick: .venv/.installed ## Run what needs no server and no process of its own: one to two minutes, on SQLite
 	$(PYTEST) -q -m "not servers and not slow and not prove" -n 2 --dist worksteal \
 		--ignore tests/api --ignore tests/stories
 
