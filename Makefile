@@ -11,6 +11,9 @@ PYTEST := $(BIN)/python -m pytest
 # Tests of one file share servers, so they stay together.
 AT_ONCE := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
+# Whatever says that Python should not keep what it has compiled makes every process of a test compile all again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup demo quick test test-slow check bench prove clean programs
 .SILENT:
@@ -25,9 +28,10 @@ setup: .venv/.installed ## Make .venv and install everything into it
 demo: .venv/.runtime ## Start the sample venues on 127.0.0.1:8787 (PORT=)
 	exec $(BIN)/dawr demo --port $(PORT)
 
-quick: .venv/.installed ## Run what needs no server and no process of its own: one to two minutes, on SQLite
-	$(PYTEST) -q -m "not servers and not slow and not prove" -n 2 --dist worksteal \
-		--ignore tests/api --ignore tests/stories
+quick: .venv/.installed ## Run what needs no server and no process of its own: within a minute, on SQLite
+	$(PYTEST) -q -m "not servers and not slow and not prove" -n 4 --dist worksteal \
+		-p no:schemathesis --hypothesis-profile quick \
+		--ignore tests/api --ignore tests/stories --ignore tests/upgrade --ignore tests/test_servers.py
 
 test: .venv/.installed programs ## Run the tests, on both stores (COVERAGE=1 measures what they reach)
 	# Measuring takes half as long again: CI does it every time, and whoever works here when they like.

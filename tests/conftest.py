@@ -16,6 +16,7 @@ from tests.sizes import needs_servers
 from tests.stores.databases import PostgresDatabase
 
 hypothesis.settings.register_profile("on a busy machine", deadline=None)
+hypothesis.settings.register_profile("quick", deadline=None, max_examples=20)
 hypothesis.settings.load_profile("on a busy machine")
 
 LONGEST_FIRST = ("stories", "operations", "cli", "reliability")

@@ -17,7 +17,7 @@ STARTS_SOMETHING = {
     *("dawr_process", "subprocess", "Popen", "create_subprocess_exec", "PROGRAM", "fork"),
     *("postgres_server", "postgres_url", "migrated_url", "valkey_server", "serve"),
 }
-ON_A_SERVER = ("postgres", "scaled", "valkey", "shared", "server")
+ON_A_SERVER = ("postgres", "scaled", "asyncpg", "valkey", "shared", "server")
 
 
 def needs_servers(item: pytest.Item) -> bool:

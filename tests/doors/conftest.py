@@ -14,7 +14,7 @@ from tests.builders import DrivenClock, a_desk, a_head, a_queue, a_venue
 from tests.doors.here import Here
 from tests.doors.restaurant import Restaurant, restaurant_document
 from tests.doors.roles import CLINIC, OWNER, PASSWORD, bearers_of, signed_in
-from tests.running import Client, DawrServer, dawr, venue_document
+from tests.running import Client, DawrServer, set_up, venue_document
 from tests.servers import PostgresServer
 from tests.serving import installed, quiet, served
 
@@ -37,15 +37,13 @@ def clinic(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def founded(directory: Path, **settings: str | Path) -> DawrServer:
-    set_up = json.loads(venue_document(*every_kind_of_queue()))
-    set_up["desks"] = [
+    clinic = json.loads(venue_document(*every_kind_of_queue()))
+    clinic["desks"] = [
         {"id": "window", "name": {"en": "Window"}, "queues": ["xray", *FRESH]},
         {"id": "back-room", "name": {"en": "Back room"}, "queues": ["small"]},
     ]
-    applied = dawr("venue", "apply", "-", stdin=json.dumps(set_up), **settings)
-    assert applied.exit_code == 0, applied
-    added = dawr("staff", "add", OWNER, "--role", "owner", "--password-stdin", stdin=PASSWORD, **settings)
-    assert added.exit_code == 0, added
+    set_up("venue", "apply", "-", stdin=json.dumps(clinic), **settings)
+    set_up("staff", "add", OWNER, "--role", "owner", "--password-stdin", stdin=PASSWORD, **settings)
     return DawrServer(directory, "serve", **settings)
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.cli.databases import rows_of
-from tests.running import Answer, Client, DawrServer, dawr, eventually, must_be_problem, venue_document
+from tests.running import Answer, Client, DawrServer, eventually, must_be_problem, set_up, venue_document
 from tests.servers import PostgresServer, ValkeyServer, server_directory
 from tests.servers.network import Network, Port
 from tests.servers.process import on_host
@@ -88,8 +88,8 @@ def open_clinic(directory: Path) -> Iterator[Clinic]:
         postgres = stack.enter_context(PostgresServer(place, host=db, address=at))
         valkey = stack.enter_context(ValkeyServer(other, host=db, address=at))
         settings = _settings(postgres.create_database("dawr"), valkey.url)
-        _run(settings, "venue", "apply", "-", stdin=_venue())
-        bearer = _run(settings, "token", "new", "--kind", "api", "--role", "staff", "--name", "desks").strip()
+        set_up("venue", "apply", "-", stdin=_venue(), **settings)
+        bearer = set_up("token", "new", "--kind", "api", "--role", "staff", "--name", "desks", **settings).strip()
         hosts = []
         for name in ("host1", "host2"):
             namespace = network.host(name)
@@ -117,12 +117,6 @@ def _venue() -> str:
     venue = json.loads(venue_document({"id": "lab"}))
     desks = [{"id": f"desk-{n}", "name": {"en": f"Desk {n}"}, "queues": ["lab"]} for n in range(len(CALLING))]
     return json.dumps(venue | {"desks": desks})
-
-
-def _run(settings: dict[str, str], *arguments: str, stdin: str = "") -> str:
-    done = dawr(*arguments, stdin=stdin, **settings)
-    assert done.exit_code == 0, done
-    return done.said
 
 
 class People:
