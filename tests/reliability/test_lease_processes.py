@@ -17,8 +17,9 @@ from tests.stores.doing import create_venue
 pytestmark = pytest.mark.slow
 
 REPOSITORY = Path(__file__).parents[2]
-LEASE_MS = 500
-SECONDS = 30.0
+LEASE_MS = 3000
+"""A process that is starved for so long has lost it, though nobody froze it."""
+SECONDS = 90.0
 """A process that is frozen while it writes is cut off by the server after five seconds."""
 
 
