@@ -10,9 +10,7 @@ from collections.abc import Awaitable, Callable
 from contextvars import Context
 from typing import Any, Generic, TypeVar
 
-import structlog
-
-log = structlog.get_logger("dawr.reliability")
+from dawr.reliability.log import log
 
 T = TypeVar("T")
 Batch = TypeVar("Batch")

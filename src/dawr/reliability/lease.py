@@ -14,13 +14,11 @@ from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
-import structlog
 
+from dawr.reliability.log import log
 from dawr.reliability.records import OpenTransaction, Records
 
 T = TypeVar("T")
-
-log = structlog.get_logger("dawr.reliability")
 
 LEASE_MS = 8_000
 POLLS_PER_LEASE = 4

@@ -13,14 +13,13 @@ from contextlib import suppress
 from typing import Self, TypeVar
 
 import redis.asyncio as redis
-import structlog
 from redis.asyncio.client import PubSub
 from redis.exceptions import RedisError
 from redis.maint_notifications import MaintNotificationsConfig
 
-T = TypeVar("T")
+from dawr.reliability.log import log
 
-log = structlog.get_logger("dawr.reliability")
+T = TypeVar("T")
 
 PATIENCE_SECONDS = 0.5
 TRIED_EVERY_MS = 1000

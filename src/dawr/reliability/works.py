@@ -11,11 +11,9 @@ from contextlib import asynccontextmanager
 from typing import Any, Literal
 
 import msgspec
-import structlog
 
 from dawr.reliability.lease import Fence, Lease
-
-log = structlog.get_logger("dawr.reliability")
+from dawr.reliability.log import log
 
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 15.0

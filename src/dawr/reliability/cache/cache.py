@@ -11,15 +11,13 @@ from functools import partial
 from typing import Generic, TypeVar
 
 import msgspec
-import structlog
 
 from dawr.reliability.cache.entries import CacheAway, Entries, Found, Keep
+from dawr.reliability.log import log
 
 T = TypeVar("T")
 
 Compute = Callable[[], Awaitable[bytes]]
-
-log = structlog.get_logger("dawr.reliability")
 
 WAIT_SECONDS = 2.0
 SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.005, 0.1

@@ -12,16 +12,13 @@ from contextlib import asynccontextmanager, suppress
 from hashlib import sha256
 from typing import Any, NamedTuple, ParamSpec
 
-import structlog
-
 from dawr.reliability.idempotency.answers import Answer, Claim, ClaimLost, InProgress, KeyReused, Reply
+from dawr.reliability.log import log
 from dawr.reliability.records import OpenTransaction, Records, RowHeld
 
 P = ParamSpec("P")
 Work = Callable[[], Awaitable[Reply]]
 Fence = int
-
-log = structlog.get_logger("dawr.reliability")
 
 PATIENCE_MS = 2000
 FIRST_PAUSE_SECONDS = 0.01

@@ -3,9 +3,7 @@
 from collections.abc import Callable
 from hashlib import blake2b
 
-import structlog
-
-log = structlog.get_logger("dawr.reliability")
+from dawr.reliability.log import log
 
 SAID_EVERY_MS = 1000
 DIGEST_BYTES = 8

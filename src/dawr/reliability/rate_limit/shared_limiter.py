@@ -17,17 +17,14 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Literal, NoReturn, Self
 
-import structlog
-
 from dawr.reliability.drain import Drain
+from dawr.reliability.log import log
 from dawr.reliability.rate_limit.charges import Batch, Charge, StoreVerdict
 from dawr.reliability.rate_limit.local import LocalLimiter
 from dawr.reliability.rate_limit.policy import Policy, Verdict, whole_seconds
 from dawr.reliability.rate_limit.shared_log import US_PER_MS, Aged, Charged, Meeting, SharedLog, Wanted
 from dawr.reliability.rate_limit.unreported import Unreported
 from dawr.reliability.shared import Shared, SharedAway
-
-log = structlog.get_logger("dawr.reliability")
 
 POLL_SECONDS = 1.0
 POLL_ALONE_SECONDS = 0.25
