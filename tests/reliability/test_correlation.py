@@ -26,8 +26,7 @@ HEX = set(b"0123456789abcdef")
 @pytest.fixture(autouse=True)
 def nothing_of_this_test_remains() -> Iterator[None]:
     yield
-    correlation._correlation_id.set(None)
-    correlation._trace.set(None)
+    correlation._current.set((None, None))
 
 
 def new() -> str:
