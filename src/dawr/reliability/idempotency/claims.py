@@ -13,6 +13,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple, ParamSpec
 
 from dawr.reliability.idempotency.answers import Answer, Claim, ClaimLost, InProgress, KeyReused, Reply
+from dawr.reliability.lease import keep_renewed
 from dawr.reliability.log import log
 from dawr.reliability.records import OpenTransaction, Records, RowHeld
 
@@ -28,10 +29,6 @@ PURGED_AT_ONCE = 500
 MOST_STEPS = 100
 
 
-def _nobody_counts(_: str) -> None:
-    pass
-
-
 class Idempotency:
     """Does what is claimed once. `clock` gives milliseconds since 1970.
 
@@ -44,7 +41,7 @@ class Idempotency:
         clock: Callable[[], int],
         *,
         patience_ms: int = PATIENCE_MS,
-        count: Callable[[str], None] = _nobody_counts,
+        count: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.records = records
         self._clock = clock
@@ -301,18 +298,9 @@ class Attempt:
             raise
 
     async def _beat(self, limit: asyncio.Timeout) -> None:
-        loop = asyncio.get_running_loop()
-        seconds = self._claim.lease_ms / 1000
-        held_until = loop.time() + seconds
-        while True:
-            await asyncio.sleep(seconds / BEATS_PER_LEASE)
-            asked_at = loop.time()
-            renewed = await self._renewed(held_until)
-            if renewed:
-                held_until = asked_at + seconds
-            elif renewed is not None or loop.time() >= held_until:
-                limit.reschedule(loop.time())
-                return
+        loop, seconds = asyncio.get_running_loop(), self._claim.lease_ms / 1000
+        await keep_renewed(self._renewed, loop.time() + seconds, seconds=seconds, times=BEATS_PER_LEASE)
+        limit.reschedule(loop.time())
 
     async def _renewed(self, by: float) -> bool | None:
         """None: the store did not say."""
