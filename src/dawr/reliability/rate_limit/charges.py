@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-from dawr.reliability.drain import fail_future
+from dawr.reliability.drain import settle
 from dawr.reliability.rate_limit.policy import Policy, Verdict
 
 
@@ -22,11 +22,7 @@ class Charge(NamedTuple):
     held: Verdict | None
     """The place it has in this process already, when it must fit both here and there."""
     answer: asyncio.Future[Verdict]
-
-    def resolve(self, verdict: Verdict) -> None:
-        """Whoever went away meanwhile has been charged all the same."""
-        if not self.answer.done():
-            self.answer.set_result(verdict)
+    """Whoever went away before it came has been charged all the same."""
 
 
 class Batch(NamedTuple):
@@ -53,4 +49,4 @@ class Batch(NamedTuple):
     def fail(self, error: BaseException) -> None:
         for charges in self.charges.values():
             for one in charges:
-                fail_future(one.answer, error)
+                settle(one.answer, error)

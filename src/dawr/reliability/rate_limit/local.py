@@ -4,6 +4,7 @@ from array import array
 from bisect import bisect_left, bisect_right, insort
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 from dawr.reliability.rate_limit.policy import MS_PER_SECOND, Policy, Verdict, whole_seconds
 
@@ -37,12 +38,12 @@ class LocalLimiter:
         if log is None:
             if len(logs) >= self._most_keys:
                 longest_idle = next(iter(logs.values()))
-                return _refused(policy, key, whole_seconds(longest_idle[-1] - gone))
+                return refused(policy, key, whole_seconds(longest_idle[-1] - gone))
             log = array("q")
         del log[: bisect_right(log, gone)]
         beyond = len(log) - policy.quota
         if beyond >= 0:
-            return _refused(policy, key, whole_seconds(log[beyond] - gone) if policy.quota else policy.window_seconds)
+            return refused(policy, key, whole_seconds(log[beyond] - gone) if policy.quota else policy.window_seconds)
         log.append(now)
         logs[key] = log
         logs.move_to_end(key)
@@ -96,10 +97,7 @@ class LocalLimiter:
         The longest idle stand first; two for each charge keeps ahead.
         """
         logs = self._logs.setdefault(_kind(policy), OrderedDict())
-        for _ in range(2):
-            if not logs:
-                break
-            key, log = next(iter(logs.items()))
+        for key, log in list(islice(logs.items(), 2)):
             if log[-1] > gone:
                 break
             del logs[key]
@@ -110,5 +108,5 @@ def _kind(policy: Policy) -> Kind:
     return policy.name, policy.window_seconds
 
 
-def _refused(policy: Policy, key: str, reset_seconds: int) -> Verdict:
+def refused(policy: Policy, key: str, reset_seconds: int) -> Verdict:
     return Verdict(allowed=False, remaining=0, reset_seconds=reset_seconds, policy=policy, key=key)
