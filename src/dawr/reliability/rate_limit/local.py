@@ -1,15 +1,17 @@
-"""A limit that is counted in one process."""
+"""A limit that is counted in one process, which may report it to a store that it shares with others."""
 
 from array import array
 from bisect import bisect_left, bisect_right, insort
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
 from dawr.reliability.rate_limit.policy import MS_PER_SECOND, Policy, Verdict, whole_seconds
 
 Kind = tuple[str, int]
 """Name and window: a policy whose quota changes goes on with what it has counted."""
+Piece = tuple[Kind, str, "array[int]"]
+"""When a key was charged."""
 
 
 class LocalLimiter:
@@ -81,7 +83,7 @@ class LocalLimiter:
         if not log:
             del logs[verdict.key]
 
-    def logs(self) -> Iterator[tuple[Kind, str, "array[int]"]]:
+    def logs(self) -> Iterator[Piece]:
         """Everything that is remembered. What is older than its window may still be there."""
         for kind, logs in self._logs.items():
             for key, log in logs.items():
@@ -102,6 +104,36 @@ class LocalLimiter:
                 break
             del logs[key]
         return logs
+
+
+class Unreported(LocalLimiter):
+    """What this process has charged by itself, and the shared store does not know yet."""
+
+    def report_all_again(self, own: LocalLimiter) -> None:
+        """The store has lost everything."""
+        self._logs = {}
+        for kind, key, times in own.logs():
+            self._logs.setdefault(kind, OrderedDict())[key] = times[:]
+
+    def take(self, *, most_logs: int, most_times: int) -> list[Piece]:
+        """Some of it, the longest idle first."""
+        taken: list[Piece] = []
+        for kind, logs in self._logs.items():
+            for key in list(islice(logs, most_logs - len(taken))):
+                times = logs.pop(key)
+                if len(times) > most_times:
+                    logs[key] = times[most_times:]
+                taken.append((kind, key, times[:most_times]))
+                most_times -= len(taken[-1][2])
+                if not most_times:
+                    return taken
+        return taken
+
+    def put_back(self, pieces: Iterable[Piece]) -> None:
+        """They did not arrive, for all that is known."""
+        for kind, key, times in pieces:
+            logs = self._logs.setdefault(kind, OrderedDict())
+            logs[key] = times + logs.get(key, array("q"))
 
 
 def _kind(policy: Policy) -> Kind:

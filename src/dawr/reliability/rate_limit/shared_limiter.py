@@ -15,15 +15,13 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import Literal, NoReturn, Self
+from typing import Literal, NamedTuple, NoReturn, Self
 
 from dawr.reliability.drain import Drain, settle
 from dawr.reliability.log import log
-from dawr.reliability.rate_limit.charges import Batch, Charge, StoreVerdict
-from dawr.reliability.rate_limit.local import LocalLimiter, refused
+from dawr.reliability.rate_limit.local import LocalLimiter, Unreported, refused
 from dawr.reliability.rate_limit.policy import Policy, Verdict, whole_seconds
 from dawr.reliability.rate_limit.shared_log import US_PER_MS, Charged, Meeting, SharedLog
-from dawr.reliability.rate_limit.unreported import Unreported
 from dawr.reliability.shared import Shared, SharedAway
 
 POLL_SECONDS = 1.0
@@ -33,6 +31,35 @@ MOST_LOGS_AT_ONCE = 256
 MOST_REPORTED_AT_ONCE = 1000
 
 State = Literal["alone", "both", "shared"]
+
+
+class StoreVerdict(Verdict, frozen=True):
+    """What the store charged: in which life of it, and when by its clock."""
+
+    life: str = ""
+    at_us: int = 0
+
+
+class Charge(NamedTuple):
+    policy: Policy
+    key: str
+    held: Verdict | None
+    """The place it has in this process already, when it must fit both here and there."""
+    answer: asyncio.Future[Verdict]
+    """Whoever went away before it came has been charged all the same."""
+
+
+class Batch(NamedTuple):
+    """Charges that waited for a call that was under way go together in the next one."""
+
+    charges: dict[tuple[Policy, str], list[Charge]]
+    """Those of one key under one policy are one entry."""
+    returned: list[StoreVerdict]
+
+    def fail(self, error: BaseException) -> None:
+        for charges in self.charges.values():
+            for one in charges:
+                settle(one.answer, error)
 
 
 class SharedLimiter:
@@ -55,7 +82,7 @@ class SharedLimiter:
         self._processes = processes
         self._own = LocalLimiter(ticks, most_keys=most_keys)
         self._unreported = Unreported(ticks, most_keys=most_keys)
-        self._drain: Drain[Charge | StoreVerdict, Batch] = Drain(self._next_batch, self._send, Batch.fail)
+        self._drain: Drain[Charge | StoreVerdict, Batch] = Drain(self._take, self._send, Batch.fail)
         self._state: State = "alone"
         self._life = ""
         self._known_in = ""
@@ -159,8 +186,18 @@ class SharedLimiter:
             self._unreported.keep(verdict.policy, key, verdict.at)
         return verdict
 
-    def _next_batch(self, waiting: deque[Charge | StoreVerdict]) -> Batch:
-        return Batch.take(waiting, most_logs=MOST_LOGS_AT_ONCE, take_back=self._own.take_back)
+    def _take(self, waiting: deque[Charge | StoreVerdict]) -> Batch:
+        """Those who went away meanwhile are charged nothing."""
+        batch = Batch({}, [])
+        while waiting and len(batch.charges) < MOST_LOGS_AT_ONCE:
+            one = waiting.popleft()
+            if isinstance(one, StoreVerdict):
+                batch.returned.append(one)
+            elif not one.answer.cancelled():
+                batch.charges.setdefault((one.policy, one.key), []).append(one)
+            elif one.held is not None:
+                self._own.take_back(one.held)
+        return batch
 
     async def _send(self, batch: Batch) -> None:
         life = self._life

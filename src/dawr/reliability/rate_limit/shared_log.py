@@ -13,8 +13,8 @@ import redis.asyncio as redis
 from redis.exceptions import NoScriptError
 
 from dawr.reliability.lua import Script
+from dawr.reliability.rate_limit.local import Piece
 from dawr.reliability.rate_limit.policy import Policy
-from dawr.reliability.rate_limit.unreported import Piece
 from dawr.reliability.shared import Shared
 
 US_PER_MS = 1000
