@@ -18,18 +18,17 @@ class Hits:
         self._ticks = ticks
         self._secret = secret
         self._count = count
-        self._unsaid: dict[str, int] = {}
-        self._next_word: dict[str, int] = {}
+        self._unsaid: dict[str, tuple[int, int]] = {}
+        """By policy: how many since the last line, and when the next one may be."""
 
     def note(self, policy: str, key: str) -> None:
         """The line names the last of those that it counts."""
         self._count(policy)
-        times = self._unsaid.get(policy, 0) + 1
         now = self._ticks()
-        if now < self._next_word.get(policy, now):
-            self._unsaid[policy] = times
+        unsaid, next_line_at = self._unsaid.get(policy, (0, now))
+        if now < next_line_at:
+            self._unsaid[policy] = (unsaid + 1, next_line_at)
             return
-        self._unsaid[policy] = 0
-        self._next_word[policy] = now + SAID_EVERY_MS
+        self._unsaid[policy] = (0, now + SAID_EVERY_MS)
         whose = blake2b(key.encode(), digest_size=DIGEST_BYTES, key=self._secret).hexdigest()
-        log.info("limit.hit", policy=policy, key=whose, times=times)
+        log.info("limit.hit", policy=policy, key=whose, times=unsaid + 1)
