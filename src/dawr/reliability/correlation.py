@@ -76,13 +76,11 @@ def stand_at(trace: Trace) -> None:
 
 def accepted(headers: Sequence[HeaderLine]) -> str | None:
     """The id that the caller brought: the first that fits, and `x-correlation-id` before `x-request-id`."""
-    found: str | None = None
-    for name, value in headers:
-        if name == CORRELATION_ID and FITTING.fullmatch(value):
-            return value.decode("ascii")
-        if name == REQUEST_ID and found is None and FITTING.fullmatch(value):
-            found = value.decode("ascii")
-    return found
+    for wanted in (CORRELATION_ID, REQUEST_ID):
+        for name, value in headers:
+            if name == wanted and FITTING.fullmatch(value):
+                return value.decode("ascii")
+    return None
 
 
 def traced(headers: Sequence[HeaderLine]) -> Trace | None:
