@@ -31,10 +31,6 @@ class Migration(msgspec.Struct, frozen=True):
     sql: str = ""
 
     @property
-    def identity(self) -> tuple[str, int, str, str]:
-        return (self.owner, self.number, self.name, self.checksum)
-
-    @property
     def title(self) -> str:
         return f"{self.owner} {self.number:04} {self.name.replace('_', ' ')}"
 
