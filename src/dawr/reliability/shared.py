@@ -118,10 +118,7 @@ class Shared:
         if not self.is_away:
             self.is_away = True
             log.warning("shared.away", reason=str(error) or type(error).__name__)
-            await self._hang_up()
-
-    async def _hang_up(self) -> None:
-        """Where nobody answers, nobody will on the connections that are idle: when it is back, each would fail once."""
-        with suppress(RedisError, OSError, TimeoutError):
-            async with asyncio.timeout(self._patience_seconds):
-                await self._client.connection_pool.disconnect(inuse_connections=False)
+            # Nobody will answer on the connections that are idle either: when it is back, each would fail once.
+            with suppress(RedisError, OSError, TimeoutError):
+                async with asyncio.timeout(self._patience_seconds):
+                    await self._client.connection_pool.disconnect(inuse_connections=False)
