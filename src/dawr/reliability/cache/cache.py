@@ -98,9 +98,8 @@ class Cache:
         """
         if not tags:
             return True
-        for key, flight in tuple(self._flights.items()):
-            if not set(tags).isdisjoint(flight.keep.tags):
-                del self._flights[key]
+        invalid = set(tags)
+        self._flights = {key: flight for key, flight in self._flights.items() if invalid.isdisjoint(flight.keep.tags)}
         return await self._entries.invalidate(tags)
 
     async def clear(self) -> bool:
