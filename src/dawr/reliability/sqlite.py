@@ -14,11 +14,14 @@ class SqliteConnection(Protocol):
     """What `apsw` and Python's own `sqlite3` have in common."""
 
     @property
-    def in_transaction(self) -> bool: ...
+    def in_transaction(self) -> bool:
+        """Whether one was begun, and has not ended."""
 
-    def execute(self, statement: str, bindings: tuple[str | int | bytes | None, ...] = (), /) -> Any: ...  # noqa: ANN401 - a cursor
+    def execute(self, statement: str, bindings: tuple[str | int | bytes | None, ...] = (), /) -> Any:  # noqa: ANN401 - a cursor
+        """One statement, whose rows the cursor has."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """What is open is rolled back."""
 
 
 def begin_wal(connection: SqliteConnection, *, busy_ms: int) -> None:

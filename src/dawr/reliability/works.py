@@ -96,19 +96,14 @@ class WatchedWork:
             self._began = asyncio.get_running_loop().time()
             fault: BaseException = EndedByItself()
             try:
-                await self._run()
+                lease = self._work.lease
+                await (self._go_on() if lease is None else lease.run(self._go_on))
             except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - whatever it is, the work begins again
                 fault = error
             if _is_told_to_stop():  # however it answered that
                 return
             self._failed(fault)
             await asyncio.sleep(min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** min(self._in_a_row - 1, 20)))
-
-    async def _run(self) -> None:
-        if self._work.lease is not None:
-            await self._work.lease.run(self._go_on)
-        else:
-            await self._go_on()
 
     async def _go_on(self, *fence: Fence) -> None:
         while True:
