@@ -26,6 +26,7 @@ FITTING = re.compile(rb"[A-Za-z0-9._-]{1,128}")
 PARENT = re.compile(
     rb"(?!ff|00.{53}-)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?", re.DOTALL
 )
+"""Version 00 has 55 characters; of a later version the first 55 are read in the same way."""
 KNOWN_FLAGS = 0b11
 """Sampled, and random trace id. A sender clears the flags it does not know."""
 ANSWERS = frozenset({"http.response.start", "websocket.accept", "websocket.http.response.start"})
@@ -85,20 +86,13 @@ def accepted(headers: Sequence[HeaderLine]) -> str | None:
 
 def traced(headers: Sequence[HeaderLine]) -> Trace | None:
     """The trace that the caller is part of. Two parents are none."""
-    parents = [value for name, value in headers if name == TRACEPARENT]
-    trace = parsed(parents[0]) if len(parents) == 1 else None
-    if trace is None:
-        return None
-    return trace._replace(state=_state([value for name, value in headers if name == TRACESTATE]))
-
-
-def parsed(traceparent: bytes) -> Trace | None:
-    """Version 00 has 55 characters; of a later version the first 55 are read in the same way."""
-    match = PARENT.fullmatch(traceparent.strip(b" \t"))
+    parents = [value.strip(b" \t") for name, value in headers if name == TRACEPARENT]
+    match = PARENT.fullmatch(parents[0]) if len(parents) == 1 else None
     if match is None:
         return None
     trace_id, parent_id, flags = match.groups()
-    return Trace(trace_id.decode(), parent_id.decode(), int(flags, 16) & KNOWN_FLAGS)
+    state = _state([value for name, value in headers if name == TRACESTATE])
+    return Trace(trace_id.decode(), parent_id.decode(), int(flags, 16) & KNOWN_FLAGS, state)
 
 
 def _state(lines: list[bytes]) -> str:
