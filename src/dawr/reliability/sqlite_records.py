@@ -11,7 +11,8 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -98,25 +99,20 @@ class _Connected:
         self._path = path
         self._connect = connect
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="kit-records")
-        self._connection: SqliteConnection | None = None
+        self._opened = ExitStack()
 
     async def do(self, work: Callable[[SqliteConnection], T]) -> T:
-        return await asyncio.wrap_future(self._thread.submit(lambda: work(self._open())))
+        return await asyncio.wrap_future(self._thread.submit(lambda: work(self._connection)))
 
     async def close(self) -> None:
-        await asyncio.wrap_future(self._thread.submit(self._close))
+        await asyncio.wrap_future(self._thread.submit(self._opened.close))
         self._thread.shutdown()
 
-    def _open(self) -> SqliteConnection:
-        if self._connection is None:
-            connection = self._connect(str(self._path))
-            begin_wal(connection, busy_ms=BUSY_MS)
-            self._connection = connection
-        return self._connection
-
-    def _close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
+    @cached_property
+    def _connection(self) -> SqliteConnection:
+        connection = self._connect(str(self._path))
+        begin_wal(connection, busy_ms=BUSY_MS)
+        return self._opened.enter_context(closing(connection))
 
 
 def _take(waiting: deque[_Change]) -> list[_Change]:
