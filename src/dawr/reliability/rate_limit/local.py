@@ -73,15 +73,13 @@ class LocalLimiter:
         insort(log, at)
 
     def take_back(self, verdict: Verdict) -> None:
-        logs = self._logs.get(_kind(verdict.policy))
-        log = logs.get(verdict.key) if logs else None
-        if logs is None or log is None:
-            return
+        logs = self._logs.get(_kind(verdict.policy), OrderedDict())
+        log = logs.get(verdict.key, array("q"))
         place = bisect_left(log, verdict.at)
-        if place < len(log) and log[place] == verdict.at:
+        if verdict.at in log[place : place + 1]:
             del log[place]
-        if not log:
-            del logs[verdict.key]
+            if not log:
+                del logs[verdict.key]
 
     def logs(self) -> Iterator[Piece]:
         """Everything that is remembered. What is older than its window may still be there."""
@@ -112,8 +110,7 @@ class Unreported(LocalLimiter):
     def report_all_again(self, own: LocalLimiter) -> None:
         """The store has lost everything."""
         self._logs = {}
-        for kind, key, times in own.logs():
-            self._logs.setdefault(kind, OrderedDict())[key] = times[:]
+        self.put_back(own.logs())
 
     def take(self, *, most_logs: int, most_times: int) -> list[Piece]:
         """Some of it, the longest idle first."""
