@@ -88,9 +88,8 @@ class RedisPipeline:
         commands = [group[0].command for group in groups if group[0].command is not None]
         try:
             answers = iter(await self._shared.ask(lambda client: _round_trip(client, list(deleting), commands)))
-            for key, number in deleting.items():
-                if self._to_delete.get(key) == number:
-                    del self._to_delete[key]
+            # What was to be deleted once more meanwhile has another number, and is still to be.
+            self._to_delete = dict(self._to_delete.items() - deleting.items())
         finally:
             self._retry_later()
         for group in groups:
