@@ -74,9 +74,10 @@ class Cache:
         For `ttl_ms` it is fresh. For `stale_ms` more it is still served, while one computes it anew.
         """
         keep = _keep(tags, ttl_ms, stale_ms)
-        found: Found | None = None
-        with suppress(CacheAway):
-            found = await self._entries.read(key, keep)
+        try:
+            found: Found | None = await self._entries.read(key, keep)
+        except CacheAway:
+            found = None
         if found is None or found.value is None:
             self._count("away" if found is None else "miss")
             return await asyncio.shield(self._flight(key, compute, keep, found).value)
