@@ -147,9 +147,6 @@ class Cache:
             if flight.value.done():
                 return
             value = await compute()
-        except asyncio.CancelledError:
-            flight.value.set_exception(ComputingCancelled())
-            raise
         except Exception as error:  # noqa: BLE001 - whatever it is, it is for those who wait
             flight.value.set_exception(error)
             if flight.found is not None and flight.found.leads:
@@ -184,7 +181,7 @@ class Cache:
         if self._flights.get(key) is flight:
             del self._flights[key]
         if not flight.value.done():
-            flight.value.set_exception(ComputingCancelled())  # before it began
+            flight.value.set_exception(ComputingCancelled())  # whether it had begun or not
         error = flight.value.exception()  # whoever waited has it
         if error is not None and flight.found is not None and flight.found.value is not None:
             log.warning("cache.not-renewed", fault=type(error).__name__)
