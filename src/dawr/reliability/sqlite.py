@@ -17,8 +17,8 @@ class SqliteConnection(Protocol):
     def in_transaction(self) -> bool:
         """Whether one was begun, and has not ended."""
 
-    def execute(self, statement: str, bindings: tuple[str | int | bytes | None, ...] = (), /) -> Any:  # noqa: ANN401 - a cursor
-        """One statement, whose rows the cursor has."""
+    def execute(self, statement: str, bindings: tuple[str | int | bytes | None, ...] = (), /) -> Any:  # noqa: ANN401
+        """The cursor of one statement."""
 
     def close(self) -> None:
         """What is open is rolled back."""

@@ -56,8 +56,8 @@ class RedisPipeline:
         self._retry: asyncio.TimerHandle | None = None
         self._is_closed = False
 
-    async def run(self, command: Command | None, *, group: Hashable = None) -> Any:  # noqa: ANN401 - what a script returns
-        """Its answer, or `CacheAway`. Those of one group that wait together are run as one."""
+    async def run(self, command: Command | None, *, group: Hashable = None) -> Any:  # noqa: ANN401
+        """What its script returns, or `CacheAway`. Those of one group that wait together are run as one."""
         if self._is_closed:
             raise CacheAway("closed")
         if self._drain.is_running and self._shared.is_away:
