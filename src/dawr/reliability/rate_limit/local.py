@@ -73,13 +73,15 @@ class LocalLimiter:
         insort(log, at)
 
     def take_back(self, verdict: Verdict) -> None:
-        logs = self._logs.get(_kind(verdict.policy), OrderedDict())
-        log = logs.get(verdict.key, array("q"))
+        logs = self._logs.get(_kind(verdict.policy))
+        log = logs.get(verdict.key) if logs else None
+        if logs is None or log is None:
+            return
         place = bisect_left(log, verdict.at)
-        if verdict.at in log[place : place + 1]:
+        if place < len(log) and log[place] == verdict.at:
             del log[place]
-            if not log:
-                del logs[verdict.key]
+        if not log:
+            del logs[verdict.key]
 
     def logs(self) -> Iterator[Piece]:
         """Everything that is remembered. What is older than its window may still be there."""
