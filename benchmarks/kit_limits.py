@@ -19,7 +19,7 @@ from benchmarks.rounds import Runs, ratio, take_turns
 from dawr.bootstrap.system import ticks
 from dawr.reliability.rate_limit import Limiter, LocalLimiter, Policy
 from dawr.reliability.rate_limit.shared_limiter import SharedLimiter
-from dawr.reliability.rate_limit.shared_log import SharedLog, Wanted
+from dawr.reliability.rate_limit.shared_log import SharedLog
 from dawr.reliability.shared import Shared
 from tests.servers import ValkeyServer, server_directory
 
@@ -65,7 +65,7 @@ async def _one_by_one(log: SharedLog, load: Load) -> Run:
 
     async def charge(address: str) -> None:
         async with connections:
-            charged = await log.charge(met.life, [Wanted(LOOKS, address, 1)], [])
+            charged = await log.charge(met.life, {(LOOKS, address): 1}, [])
         assert charged is not None
 
     return await measure(_asked(load), charge, load)

@@ -53,12 +53,13 @@ class DrivenClock:
 
 def driven_log(shared: Shared) -> SharedLog:
     """One that asks the test for the time, and is otherwise what it is."""
-    driven = {}
-    for name in ("charge", "meet", "report"):
+
+    def driven(name: str) -> Script:
         text = script(name).text
         assert text.count(SERVERS_TIME) == 1
-        driven[name] = Script.of(text.replace(SERVERS_TIME, TESTS_TIME))
-    return SharedLog(shared, **driven)
+        return Script.of(text.replace(SERVERS_TIME, TESTS_TIME))
+
+    return SharedLog(shared, script=driven)
 
 
 PATIENCE_SECONDS = 5.0

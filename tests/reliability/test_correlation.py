@@ -26,8 +26,7 @@ HEX = set(b"0123456789abcdef")
 @pytest.fixture(autouse=True)
 def nothing_of_this_test_remains() -> Iterator[None]:
     yield
-    correlation._correlation_id.set(None)
-    correlation._trace.set(None)
+    correlation._current.set((None, None))
 
 
 def new() -> str:
@@ -130,7 +129,7 @@ def test_a_state_that_is_too_large_or_no_text_is_left_behind(state: bytes) -> No
     ],
 )
 def test_a_parent_is_read_in_this_version_and_in_later_ones(traceparent: bytes, flags: int) -> None:
-    assert correlation.parsed(traceparent) == Trace(TRACE_ID, PARENT_ID, flags)
+    assert correlation.traced([(b"traceparent", traceparent)]) == Trace(TRACE_ID, PARENT_ID, flags)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +150,7 @@ def test_a_parent_is_read_in_this_version_and_in_later_ones(traceparent: bytes, 
     ],
 )
 def test_what_is_no_parent_begins_no_trace(traceparent: bytes) -> None:
-    assert correlation.parsed(traceparent) is None
+    assert correlation.traced([(b"traceparent", traceparent)]) is None
 
 
 def parsed_by_the_letter(value: bytes) -> bool:
@@ -178,11 +177,11 @@ fields = st.tuples(
 
 @given(st.binary(max_size=70) | fields.map(lambda parts: ("-".join(parts[:4]) + parts[4]).encode()))
 def test_every_parent_is_judged_as_the_standard_has_it(value: bytes) -> None:
-    trace = correlation.parsed(value)
+    trace = correlation.traced([(b"traceparent", value)])
 
     assert (trace is not None) == parsed_by_the_letter(value)
     if trace is not None:
-        assert correlation.parsed(trace.traceparent().encode()) == trace
+        assert correlation.traced([(b"traceparent", trace.traceparent().encode())]) == trace
 
 
 async def test_a_thousand_interleaved_requests_never_see_each_others_id() -> None:

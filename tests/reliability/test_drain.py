@@ -7,7 +7,7 @@ from contextvars import ContextVar
 
 import pytest
 
-from dawr.reliability.drain import Drain, fail_future, take_all
+from dawr.reliability.drain import Drain, settle, take_all
 
 WHO: ContextVar[str] = ContextVar("WHO", default="nobody")
 
@@ -44,7 +44,7 @@ class Kitchen:
 
     def _fail(self, batch: Sequence[Item], error: BaseException) -> None:
         for _, future in batch:
-            fail_future(future, error)
+            settle(future, error)
 
 
 def taking(most: int) -> Callable[[deque[Item]], list[Item]]:

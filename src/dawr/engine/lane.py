@@ -14,7 +14,7 @@ import structlog
 from dawr.domain.venue import VenueId
 from dawr.engine.deciding import Command, decide_all
 from dawr.ports import Batch, Changes, Clock, OutcomeUnknown, Store, StoreAway, StoreFault
-from dawr.reliability.drain import Drain, fail_future
+from dawr.reliability.drain import Drain, settle
 
 log = structlog.get_logger("dawr.engine")
 
@@ -141,7 +141,7 @@ class Lane:
 
 def _fail(batch: list[Command[Any]], error: BaseException) -> None:
     for command in batch:
-        fail_future(command.future, error)
+        settle(command.future, error)
 
 
 def _resolve(batch: Iterable[Command[Any]], outcomes: Iterable[object]) -> None:

@@ -10,13 +10,11 @@ from contextlib import asynccontextmanager
 from random import Random
 from typing import NoReturn
 
-import structlog
 from redis.asyncio.client import PubSub
 from redis.exceptions import RedisError
 
+from dawr.reliability.log import log
 from dawr.reliability.shared import Cancellations, Shared
-
-log = structlog.get_logger("dawr.reliability")
 
 ANSWER_SECONDS = 1.0
 QUIET_SECONDS = 2.0

@@ -24,15 +24,15 @@ TRACESTATE = b"tracestate"
 
 FITTING = re.compile(rb"[A-Za-z0-9._-]{1,128}")
 PARENT = re.compile(
-    rb"(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?", re.DOTALL
+    rb"(?!ff|00.{53}-)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?", re.DOTALL
 )
+"""Version 00 has 55 characters; of a later version the first 55 are read in the same way."""
 KNOWN_FLAGS = 0b11
 """Sampled, and random trace id. A sender clears the flags it does not know."""
 ANSWERS = frozenset({"http.response.start", "websocket.accept", "websocket.http.response.start"})
 """The messages that carry the headers of an answer."""
-LONGEST_STATE = 512
 MOST_MEMBERS = 32
-STATE = re.compile(rb"[\x20-\x7e\t]{1,%d}" % LONGEST_STATE)
+STATE = re.compile(rb"[\x20-\x7e\t]{1,512}")
 
 
 class Trace(NamedTuple):
@@ -47,65 +47,52 @@ class Trace(NamedTuple):
         return f"00-{self.trace_id}-{self.parent_id}-{self.flags:02x}"
 
 
-_correlation_id: ContextVar[str | None] = ContextVar("correlation_id", default=None)
-_trace: ContextVar[Trace | None] = ContextVar("trace", default=None)
+_current: ContextVar[tuple[str | None, Trace | None]] = ContextVar("correlation", default=(None, None))
+"""The id of a request, and the trace that it is part of."""
 
 
 def begin(headers: Sequence[HeaderLine], new_id: Callable[[], str]) -> str:
     """The id of the request that begins here; from now on it is the current one of this task."""
     first = dict(headers)
-    correlation_id = accepted(headers) if CORRELATION_ID in first or REQUEST_ID in first else None
-    if correlation_id is None:
-        correlation_id = new_id()
-    _correlation_id.set(correlation_id)
-    # Set in any case: a task may have inherited the trace of the request that started it.
-    _trace.set(traced(headers) if TRACEPARENT in first else None)
+    brought = accepted(headers) if CORRELATION_ID in first or REQUEST_ID in first else None
+    correlation_id = brought or new_id()
+    # Without a trace, too: a task may have inherited that of the request that started it.
+    _current.set((correlation_id, traced(headers) if TRACEPARENT in first else None))
     return correlation_id
 
 
 def current() -> str | None:
     """The id of the request that is being answered, if one is."""
-    return _correlation_id.get()
+    return _current.get()[0]
 
 
 def current_trace() -> Trace | None:
-    return _trace.get()
+    return _current.get()[1]
 
 
 def stand_at(trace: Trace) -> None:
     """For a tracing system: from here on this is the parent of the calls we make."""
-    _trace.set(trace)
+    _current.set((current(), trace))
 
 
 def accepted(headers: Sequence[HeaderLine]) -> str | None:
     """The id that the caller brought: the first that fits, and `x-correlation-id` before `x-request-id`."""
-    found: str | None = None
-    for name, value in headers:
-        if name == CORRELATION_ID and FITTING.fullmatch(value):
-            return value.decode("ascii")
-        if name == REQUEST_ID and found is None and FITTING.fullmatch(value):
-            found = value.decode("ascii")
-    return found
+    for wanted in (CORRELATION_ID, REQUEST_ID):
+        for name, value in headers:
+            if name == wanted and FITTING.fullmatch(value):
+                return value.decode("ascii")
+    return None
 
 
 def traced(headers: Sequence[HeaderLine]) -> Trace | None:
     """The trace that the caller is part of. Two parents are none."""
-    parents = [value for name, value in headers if name == TRACEPARENT]
-    trace = parsed(parents[0]) if len(parents) == 1 else None
-    if trace is None:
-        return None
-    return trace._replace(state=_state([value for name, value in headers if name == TRACESTATE]))
-
-
-def parsed(traceparent: bytes) -> Trace | None:
-    """Version 00 has 55 characters; of a later version the first 55 are read in the same way."""
-    match = PARENT.fullmatch(traceparent.strip(b" \t"))
+    parents = [value.strip(b" \t") for name, value in headers if name == TRACEPARENT]
+    match = PARENT.fullmatch(parents[0]) if len(parents) == 1 else None
     if match is None:
         return None
-    version, trace_id, parent_id, flags, rest = match.groups()
-    if version == b"00" and rest is not None:
-        return None
-    return Trace(trace_id.decode(), parent_id.decode(), int(flags, 16) & KNOWN_FLAGS)
+    trace_id, parent_id, flags = match.groups()
+    state = _state([value for name, value in headers if name == TRACESTATE])
+    return Trace(trace_id.decode(), parent_id.decode(), int(flags, 16) & KNOWN_FLAGS, state)
 
 
 def _state(lines: list[bytes]) -> str:
@@ -130,14 +117,12 @@ def outgoing_headers() -> dict[str, str]:
 @contextmanager
 def within(correlation_id: str) -> Iterator[None]:
     """On behalf of a request that ended: a worker takes its id from the row that it works on."""
-    before = _correlation_id.get(), _trace.get()
-    _correlation_id.set(correlation_id)
-    _trace.set(None)
+    before = _current.get()
+    _current.set((correlation_id, None))
     try:
         yield
     finally:
-        _correlation_id.set(before[0])
-        _trace.set(before[1])
+        _current.set(before)
 
 
 class CorrelationFilter(logging.Filter):
@@ -169,7 +154,7 @@ class Correlation:
         if scope["type"] not in {"http", "websocket"}:
             await self._app(scope, receive, send)
             return
-        before = _correlation_id.get(), _trace.get()
+        before = _current.get()
         echoed = begin(list(scope["headers"]), self._new_id).encode("ascii")
 
         async def send_with_id(message: Message) -> None:
@@ -181,5 +166,4 @@ class Correlation:
         try:
             await self._app(scope, receive, send_with_id)
         finally:
-            _correlation_id.set(before[0])
-            _trace.set(before[1])
+            _current.set(before)

@@ -10,9 +10,7 @@ from collections.abc import Awaitable, Callable
 from contextvars import Context
 from typing import Any, Generic, TypeVar
 
-import structlog
-
-log = structlog.get_logger("dawr.reliability")
+from dawr.reliability.log import log
 
 T = TypeVar("T")
 Batch = TypeVar("Batch")
@@ -109,11 +107,13 @@ def take_all(waiting: deque[T]) -> list[T]:
     return batch
 
 
-def fail_future(future: asyncio.Future[Any], error: BaseException) -> None:
-    """Whoever waits for it is told; whoever went away need not be."""
+def settle(future: asyncio.Future[Any], outcome: object) -> None:
+    """Whoever waits for it is told what came of it, or went wrong; whoever went away need not be."""
     if future.done():
         return
-    if isinstance(error, Exception):
-        future.set_exception(error)
-    else:
+    if isinstance(outcome, Exception):
+        future.set_exception(outcome)
+    elif isinstance(outcome, BaseException):
         future.cancel()
+    else:
+        future.set_result(outcome)

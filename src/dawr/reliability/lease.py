@@ -13,14 +13,10 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
-import msgspec
-import structlog
-
+from dawr.reliability.log import log
 from dawr.reliability.records import OpenTransaction, Records
 
 T = TypeVar("T")
-
-log = structlog.get_logger("dawr.reliability")
 
 LEASE_MS = 8_000
 POLLS_PER_LEASE = 4
@@ -28,7 +24,7 @@ POLLS_PER_LEASE = 4
 RELEASE_SECONDS = 0.5
 
 
-class Fence(msgspec.Struct, frozen=True):
+class Fence(NamedTuple):
     """The right to write under a lease, until somebody takes it again."""
 
     lease: str
@@ -72,11 +68,11 @@ class Leases:
         seen = await self._see(fence.lease)
         if seen.fence != fence.number:
             return False
-        return await self._records.change_rows("renew_lease", *_key(fence), seen.now + lease_ms) == 1
+        return await self._records.change_rows("renew_lease", *fence, seen.now + lease_ms) == 1
 
     async def release(self, fence: Fence) -> None:
         """Let the next one have it now. Nothing happens if somebody has it already."""
-        await self._records.change_rows("release_lease", *_key(fence))
+        await self._records.change_rows("release_lease", *fence)
 
     async def _see(self, name: str) -> Seen:
         rows = await self._records.select_rows("find_lease", name)
@@ -133,7 +129,12 @@ class Lease:
     async def _act(self, work: Work, fence: Fence, until: float) -> bool:
         """Whether the work ended by itself."""
         self.fence = fence
-        working, keeping = asyncio.create_task(work(fence)), asyncio.create_task(self._keep(fence, until))
+
+        def renew(by: float) -> Coroutine[Any, Any, bool | None]:
+            return self._asked(self._leases.renew(fence, lease_ms=self._lease_ms), by)
+
+        keep = keep_renewed(renew, until, seconds=self._seconds, times=POLLS_PER_LEASE)
+        working, keeping = asyncio.create_task(work(fence)), asyncio.create_task(keep)
         try:
             await asyncio.wait((working, keeping), return_when=asyncio.FIRST_COMPLETED)
             if working.done():
@@ -149,20 +150,6 @@ class Lease:
             await _stop(working)
             await self._asked(self._leases.release(fence), asyncio.get_running_loop().time() + RELEASE_SECONDS)
 
-    async def _keep(self, fence: Fence, until: float) -> None:
-        """Renew the lease, and return when it is lost: taken by somebody else, or not renewed in time."""
-        loop = asyncio.get_running_loop()
-        while True:
-            await asyncio.sleep(min(self._seconds / POLLS_PER_LEASE, max(0.0, until - loop.time())))
-            asked_at = loop.time()
-            if asked_at >= until:
-                return
-            renewed = await self._asked(self._leases.renew(fence, lease_ms=self._lease_ms), until)
-            if renewed is False:
-                return
-            if renewed:
-                until = asked_at + self._seconds
-
     async def _asked(self, question: Awaitable[T], by: float) -> T | None:
         """None: the database did not say, or not in time. It is asked again."""
         try:
@@ -175,6 +162,27 @@ class Lease:
             return None
         self.is_reachable = True
         return answer
+
+
+async def keep_renewed(
+    renew: Callable[[float], Awaitable[bool | None]], until: float, *, seconds: float, times: int
+) -> None:
+    """Renew what is held, so many times in so many seconds, and return when it is lost.
+
+    That is when somebody else took it, or when it was not renewed in time. `renew` is told by when; it says False if
+    somebody took it, and None if whoever should know did not say.
+    """
+    loop = asyncio.get_running_loop()
+    while True:
+        await asyncio.sleep(min(seconds / times, max(0.0, until - loop.time())))
+        asked_at = loop.time()
+        if asked_at >= until:
+            return
+        renewed = await renew(until)
+        if renewed is False:
+            return
+        if renewed:
+            until = asked_at + seconds
 
 
 async def hold(fence: Fence, transaction: OpenTransaction) -> None:
@@ -194,7 +202,3 @@ async def _stop(task: asyncio.Task[None]) -> None:
     await asyncio.wait([task])
     if not task.cancelled() and (error := task.exception()) is not None and not isinstance(error, LeaseLost):
         log.warning("work.failed", reason=str(error) or type(error).__name__)
-
-
-def _key(fence: Fence) -> tuple[str, int]:
-    return fence.lease, fence.number

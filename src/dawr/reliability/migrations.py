@@ -17,8 +17,6 @@ from dawr.reliability.sqlite import SqliteConnection
 if TYPE_CHECKING:
     import asyncpg
 
-    PostgresConnection = asyncpg.pool.PoolConnectionProxy[asyncpg.Record]
-
 Owners = Mapping[str, str]
 """The packages of owners of tables, by the owner's name."""
 
@@ -29,10 +27,6 @@ class Migration(msgspec.Struct, frozen=True):
     name: str
     checksum: str
     sql: str = ""
-
-    @property
-    def identity(self) -> tuple[str, int, str, str]:
-        return (self.owner, self.number, self.name, self.checksum)
 
     @property
     def title(self) -> str:
@@ -72,7 +66,9 @@ def migrate_sqlite(connection: SqliteConnection, journal: Journal) -> list[Migra
     return todo
 
 
-async def migrate_postgres(connection: "PostgresConnection", journal: Journal, *, lock: str) -> list[Migration]:
+async def migrate_postgres(
+    connection: "asyncpg.pool.PoolConnectionProxy[asyncpg.Record]", journal: Journal, *, lock: str
+) -> list[Migration]:
     """The same in the caller's transaction. Of all who take the lock of this name one migrates, and the others wait."""
     await connection.execute("SELECT pg_advisory_xact_lock(hashtext($1))", lock)
     await connection.execute(journal.create)

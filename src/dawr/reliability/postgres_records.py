@@ -12,7 +12,6 @@ from dawr.reliability.records import Argument, NotInTransaction, Records, RowHel
 
 T = TypeVar("T")
 if TYPE_CHECKING:
-    Pool = asyncpg.Pool[asyncpg.Record]
     Pooled = asyncpg.pool.PoolConnectionProxy[asyncpg.Record]
     Connection = asyncpg.Connection[asyncpg.Record] | Pooled
 
@@ -24,7 +23,7 @@ CREATE_SECONDS = 60.0
 class PostgresRecords:
     """A statement takes a connection of the pool, and at most five seconds, also when the server is frozen."""
 
-    def __init__(self, pool: "Pool") -> None:
+    def __init__(self, pool: "asyncpg.Pool[asyncpg.Record]") -> None:
         self._pool = pool
         self._statements = kit_statements("postgres")
 

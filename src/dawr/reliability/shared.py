@@ -13,14 +13,12 @@ from contextlib import suppress
 from typing import Self, TypeVar
 
 import redis.asyncio as redis
-import structlog
 from redis.asyncio.client import PubSub
-from redis.exceptions import RedisError
 from redis.maint_notifications import MaintNotificationsConfig
 
-T = TypeVar("T")
+from dawr.reliability.log import log
 
-log = structlog.get_logger("dawr.reliability")
+T = TypeVar("T")
 
 PATIENCE_SECONDS = 0.5
 TRIED_EVERY_MS = 1000
@@ -98,7 +96,7 @@ class Shared:
                     # One that takes no writes (it is full, or a replica) answers this or that, and is of no use.
                     await self._client.set(f"{self.prefix}here", b"", px=TRIED_EVERY_MS)
             cancellations.check()
-        except (RedisError, OSError, TimeoutError) as error:
+        except (redis.RedisError, OSError, TimeoutError) as error:
             cancellations.check()
             await self._note_away(error)
             raise SharedAway(str(error) or type(error).__name__) from error
@@ -119,10 +117,7 @@ class Shared:
         if not self.is_away:
             self.is_away = True
             log.warning("shared.away", reason=str(error) or type(error).__name__)
-            await self._hang_up()
-
-    async def _hang_up(self) -> None:
-        """Where nobody answers, nobody will on the connections that are idle: when it is back, each would fail once."""
-        with suppress(RedisError, OSError, TimeoutError):
-            async with asyncio.timeout(self._patience_seconds):
-                await self._client.connection_pool.disconnect(inuse_connections=False)
+            # Nobody will answer on the connections that are idle either: when it is back, each would fail once.
+            with suppress(redis.RedisError, OSError, TimeoutError):
+                async with asyncio.timeout(self._patience_seconds):
+                    await self._client.connection_pool.disconnect(inuse_connections=False)

@@ -9,14 +9,16 @@ One process must open one file through one SQLite library only. Two of them, suc
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import apsw
 
-from dawr.reliability.drain import Drain, fail_future
+from dawr.reliability.drain import Drain, settle
 from dawr.reliability.migrations import migrate_sqlite
 from dawr.reliability.records import Argument, NotInTransaction, Records, kit_journal, kit_statements
 from dawr.reliability.sqlite import SqliteConnection, begin_wal
@@ -58,10 +60,7 @@ class SqliteRecords:
 
     async def _write(self, batch: list["_Change"]) -> None:
         for change, outcome in zip(batch, await self._writing.do(lambda c: _write_all(c, batch)), strict=True):
-            if isinstance(outcome, Exception):
-                fail_future(change.answer, outcome)
-            elif not change.answer.done():
-                change.answer.set_result(outcome)
+            settle(change.answer, outcome)
 
 
 class SqliteTransaction:
@@ -100,25 +99,20 @@ class _Connected:
         self._path = path
         self._connect = connect
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="kit-records")
-        self._connection: SqliteConnection | None = None
+        self._opened = ExitStack()
 
     async def do(self, work: Callable[[SqliteConnection], T]) -> T:
-        return await asyncio.wrap_future(self._thread.submit(lambda: work(self._open())))
+        return await asyncio.wrap_future(self._thread.submit(lambda: work(self._connection)))
 
     async def close(self) -> None:
-        await asyncio.wrap_future(self._thread.submit(self._close))
+        await asyncio.wrap_future(self._thread.submit(self._opened.close))
         self._thread.shutdown()
 
-    def _open(self) -> SqliteConnection:
-        if self._connection is None:
-            connection = self._connect(str(self._path))
-            begin_wal(connection, busy_ms=BUSY_MS)
-            self._connection = connection
-        return self._connection
-
-    def _close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
+    @cached_property
+    def _connection(self) -> SqliteConnection:
+        connection = self._connect(str(self._path))
+        begin_wal(connection, busy_ms=BUSY_MS)
+        return self._opened.enter_context(closing(connection))
 
 
 def _take(waiting: deque[_Change]) -> list[_Change]:
@@ -127,19 +121,13 @@ def _take(waiting: deque[_Change]) -> list[_Change]:
 
 def _fail(batch: list[_Change], error: BaseException) -> None:
     for change in batch:
-        fail_future(change.answer, error)
+        settle(change.answer, error)
 
 
 def _write_all(connection: SqliteConnection, batch: list[_Change]) -> list[int | Exception]:
     """In one commit, but for those of whoever went away meanwhile."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        outcomes = [0 if change.answer.cancelled() else _outcome(connection, change) for change in batch]
-        connection.execute("COMMIT")
-    except BaseException:
-        _roll_back(connection)
-        raise
-    return outcomes
+    with _transaction(connection):
+        return [0 if change.answer.cancelled() else _outcome(connection, change) for change in batch]
 
 
 def _outcome(connection: SqliteConnection, change: _Change) -> int | Exception:
@@ -153,27 +141,26 @@ def _outcome(connection: SqliteConnection, change: _Change) -> int | Exception:
 
 
 def _create_tables(connection: SqliteConnection) -> list[str]:
+    with _transaction(connection):
+        return [migration.name for migration in migrate_sqlite(connection, kit_journal("sqlite"))]
+
+
+@contextmanager
+def _transaction(connection: SqliteConnection) -> Iterator[None]:
     connection.execute("BEGIN IMMEDIATE")
     try:
-        made = migrate_sqlite(connection, kit_journal("sqlite"))
+        yield
         connection.execute("COMMIT")
     except BaseException:
-        _roll_back(connection)
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
         raise
-    return [migration.name for migration in made]
 
 
 def _select(connection: SqliteConnection, sql: str, arguments: tuple[Argument, ...]) -> Sequence[Any]:
-    rows: list[Any] = connection.execute(sql, arguments).fetchall()
-    return rows
+    return list(connection.execute(sql, arguments))
 
 
 def _change(connection: SqliteConnection, sql: str, arguments: tuple[Argument, ...]) -> int:
     connection.execute(sql, arguments)
-    changed: int = connection.execute("SELECT changes()").fetchall()[0][0]
-    return changed
-
-
-def _roll_back(connection: SqliteConnection) -> None:
-    if connection.in_transaction:
-        connection.execute("ROLLBACK")
+    return int(connection.execute("SELECT changes()").fetchall()[0][0])

@@ -8,17 +8,9 @@ def read_statements(*folders: Traversable) -> dict[str, str]:
     statements: dict[str, str] = {}
     for file in (file for folder in folders for file in sorted(folder.iterdir(), key=lambda entry: entry.name)):
         if file.name.endswith(".sql"):
-            for name, sql in _named_blocks(file.read_text(encoding="utf-8")):
+            for block in file.read_text(encoding="utf-8").split("-- name: ")[1:]:
+                name, _, sql = (part.strip() for part in block.partition("\n"))
                 if name in statements:
                     raise ValueError(f"two SQL statements are named {name}")
-                statements[name] = sql
+                statements[name] = sql.removesuffix(";")
     return statements
-
-
-def _named_blocks(text: str) -> list[tuple[str, str]]:
-    _, *blocks = text.split("-- name: ")
-    named = []
-    for block in blocks:
-        name, _, sql = block.partition("\n")
-        named.append((name.strip(), sql.strip().removesuffix(";")))
-    return named

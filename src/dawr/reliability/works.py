@@ -11,11 +11,9 @@ from contextlib import asynccontextmanager
 from typing import Any, Literal
 
 import msgspec
-import structlog
 
 from dawr.reliability.lease import Fence, Lease
-
-log = structlog.get_logger("dawr.reliability")
+from dawr.reliability.log import log
 
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 15.0
@@ -41,14 +39,6 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     lease: Lease | None = None
 
 
-class WatchedWork(msgspec.Struct, frozen=True):
-    name: str
-    state: WorkState
-    """Standing by: another process has the lease. Whose it is cannot be asked: failing."""
-    failures: int
-    """Since the process began."""
-
-
 class Works:
     """`expected` are faults that need no traceback: what a work depends on was away. `count` is told who failed."""
 
@@ -59,11 +49,11 @@ class Works:
         expected: tuple[type[Exception], ...] = (),
         count: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self._watched = [_Watched(work, expected, count) for work in works]
+        self._watched = [WatchedWork(work, expected, count) for work in works]
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        tasks = [asyncio.create_task(watched.run_for_ever(), name=watched.work.name) for watched in self._watched]
+        tasks = [asyncio.create_task(watched.run_for_ever(), name=watched.name) for watched in self._watched]
         try:
             yield
         finally:
@@ -76,24 +66,27 @@ class Works:
     def failing(self) -> int:
         return sum(watched.state == "failing" for watched in self._watched)
 
-    def states(self) -> Sequence[WatchedWork]:
-        return [WatchedWork(watched.work.name, watched.state, watched.failures) for watched in self._watched]
+    def states(self) -> Sequence["WatchedWork"]:
+        return self._watched
 
 
-class _Watched:
+class WatchedWork:
     def __init__(self, work: Work, expected: tuple[type[Exception], ...], count: Callable[[str], None]) -> None:
-        self.work = work
-        self._count = count
+        self.name = work.name
         self.failures = 0
+        """Since the process began."""
+        self._work = work
+        self._count = count
         self._expected = expected
         self._in_a_row = 0
         self._began: float | None = None
 
     @property
     def state(self) -> WorkState:
+        """Standing by: another process has the lease. Whose it is cannot be asked: failing."""
         if self._in_a_row and not self._has_settled():
             return "failing"
-        lease = self.work.lease
+        lease = self._work.lease
         if lease is None or lease.fence is not None:
             return "running"
         return "standing-by" if lease.is_reachable else "failing"
@@ -103,7 +96,8 @@ class _Watched:
             self._began = asyncio.get_running_loop().time()
             fault: BaseException = EndedByItself()
             try:
-                await self._run()
+                lease = self._work.lease
+                await (self._go_on() if lease is None else lease.run(self._go_on))
             except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - whatever it is, the work begins again
                 fault = error
             if _is_told_to_stop():  # however it answered that
@@ -111,32 +105,25 @@ class _Watched:
             self._failed(fault)
             await asyncio.sleep(min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** min(self._in_a_row - 1, 20)))
 
-    async def _run(self) -> None:
-        if self.work.lease is not None:
-            await self.work.lease.run(self._go_on)
-        else:
-            await self._go_on()
-
     async def _go_on(self, *fence: Fence) -> None:
-        if self.work.every is None:
-            await self.work.run(*fence)
-            return
         while True:
-            await self.work.run(*fence)
+            await self._work.run(*fence)
+            if self._work.every is None:
+                return
             self._in_a_row = 0
             if _is_told_to_stop():  # a library may have swallowed it
                 return
-            await asyncio.sleep(self.work.every)
+            await asyncio.sleep(self._work.every)
 
     def _failed(self, fault: BaseException) -> None:
         self._in_a_row = 1 if self._has_settled() else self._in_a_row + 1
         self._began = None
         self.failures += 1
-        self._count(self.work.name)
+        self._count(self.name)
         if isinstance(fault, self._expected):
-            log.warning("work.failed", work=self.work.name, reason=str(fault) or type(fault).__name__)
+            log.warning("work.failed", work=self.name, reason=str(fault) or type(fault).__name__)
         else:
-            log.error("work.failed", work=self.work.name, exc_info=fault)
+            log.error("work.failed", work=self.name, exc_info=fault)
 
     def _has_settled(self) -> bool:
         return self._began is not None and asyncio.get_running_loop().time() - self._began >= SETTLED_SECONDS

@@ -42,6 +42,6 @@ def journal(dialect: str, statements: Mapping[str, str], clock: Callable[[], int
         statements["create_migrations"],
         statements["applied_migrations"],
         statements["add_migration"],
-        row=lambda migration: (*migration.identity, clock()),
+        row=lambda m: (m.owner, m.number, m.name, m.checksum, clock()),
         pending=lambda applied: pending(dialect, applied, owners),
     )

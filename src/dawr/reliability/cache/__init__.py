@@ -5,10 +5,9 @@ in this process (`MemoryEntries`); `Typed` keeps values of one type. After a tag
 invalidated, nothing that was made before is served, and nothing that is still being made is kept.
 """
 
-from dawr.reliability.cache.cache import Cache as Cache
-from dawr.reliability.cache.cache import Typed as Typed
-from dawr.reliability.cache.entries import CacheAway as CacheAway
-from dawr.reliability.cache.entries import Entries as Entries
-from dawr.reliability.cache.keys import key_of as key_of
-from dawr.reliability.cache.memory import MemoryEntries as MemoryEntries
-from dawr.reliability.cache.shared_entries import SharedEntries as SharedEntries
+from dawr.reliability.cache.cache import Cache, Typed, key_of
+from dawr.reliability.cache.entries import CacheAway, Entries
+from dawr.reliability.cache.memory import MemoryEntries
+from dawr.reliability.cache.shared_entries import SharedEntries
+
+__all__ = ["Cache", "CacheAway", "Entries", "MemoryEntries", "SharedEntries", "Typed", "key_of"]

@@ -8,18 +8,17 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
-import structlog
 
 from dawr.reliability.cache.entries import CacheAway, Entries, Found, Keep
+from dawr.reliability.fingerprint import fingerprint
+from dawr.reliability.log import log
 
 T = TypeVar("T")
 
 Compute = Callable[[], Awaitable[bytes]]
-
-log = structlog.get_logger("dawr.reliability")
 
 WAIT_SECONDS = 2.0
 SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.005, 0.1
@@ -29,17 +28,13 @@ class ComputingCancelled(Exception):
     """What was to be computed was given up by whoever computed it."""
 
 
-class Flight:
+class Flight(msgspec.Struct, eq=False):
     """One computing, and all of this process who wait for it."""
 
-    __slots__ = ("found", "keep", "task", "value")
-
-    def __init__(self, keep: Keep, found: Found | None) -> None:
-        self.keep = keep
-        self.found = found
-        """What was found before it began; None: where the entries are kept was away."""
-        self.value: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-        self.task: asyncio.Task[None] | None = None
+    keep: Keep
+    found: Found | None
+    """What was found before it began; None: where the entries are kept was away."""
+    value: asyncio.Future[bytes]
 
     def may_serve(self, found: Found | None) -> bool:
         """Whether somebody who found this may have what is computed here: nothing was invalidated in between.
@@ -80,20 +75,16 @@ class Cache:
         """
         keep = _keep(tags, ttl_ms, stale_ms)
         try:
-            found = await self._entries.read(key, keep)
+            found: Found | None = await self._entries.read(key, keep)
         except CacheAway:
-            self._count("away")
-            return await asyncio.shield(self._flight(key, compute, keep, None).value)
-        if found.is_fresh and found.value is not None:
-            self._count("hit")
-            return found.value
-        if found.value is not None:
-            self._count("stale")
-            if found.leads:
-                self._flight(key, compute, keep, found)
-            return found.value
-        self._count("miss")
-        return await asyncio.shield(self._flight(key, compute, keep, found).value)
+            found = None
+        if found is None or found.value is None:
+            self._count("away" if found is None else "miss")
+            return await asyncio.shield(self._flight(key, compute, keep, found).value)
+        self._count("hit" if found.is_fresh else "stale")
+        if found.leads:
+            self._flight(key, compute, keep, found)
+        return found.value
 
     async def put(self, key: str, value: bytes, *, tags: Collection[str] = (), ttl_ms: int, stale_ms: int = 0) -> None:
         """Keep what is known to be true now. What had to be read first is for `get`, which watches for changes."""
@@ -108,9 +99,8 @@ class Cache:
         """
         if not tags:
             return True
-        for key, flight in tuple(self._flights.items()):
-            if not set(tags).isdisjoint(flight.keep.tags):
-                del self._flights[key]
+        invalid = set(tags)
+        self._flights = {key: flight for key, flight in self._flights.items() if invalid.isdisjoint(flight.keep.tags)}
         return await self._entries.invalidate(tags)
 
     async def clear(self) -> bool:
@@ -141,10 +131,11 @@ class Cache:
         """The one under way, or a new one."""
         flight = self._flights.get(key)
         if flight is None or not flight.may_serve(found):
-            flight = self._flights[key] = Flight(keep, found)
-            flight.task = asyncio.get_running_loop().create_task(self._fly(key, compute, flight))
-            self._tasks.add(flight.task)
-            flight.task.add_done_callback(partial(self._landed, key, flight))
+            loop = asyncio.get_running_loop()
+            flight = self._flights[key] = Flight(keep, found, loop.create_future())
+            task = loop.create_task(self._fly(key, compute, flight))
+            self._tasks.add(task)
+            task.add_done_callback(partial(self._landed, key, flight))
         elif found is not None and found.leads:
             flight.take_lead(found)
         return flight
@@ -156,9 +147,6 @@ class Cache:
             if flight.value.done():
                 return
             value = await compute()
-        except asyncio.CancelledError:
-            flight.value.set_exception(ComputingCancelled())
-            raise
         except Exception as error:  # noqa: BLE001 - whatever it is, it is for those who wait
             flight.value.set_exception(error)
             if flight.found is not None and flight.found.leads:
@@ -193,7 +181,7 @@ class Cache:
         if self._flights.get(key) is flight:
             del self._flights[key]
         if not flight.value.done():
-            flight.value.set_exception(ComputingCancelled())  # before it began
+            flight.value.set_exception(ComputingCancelled())  # whether it had begun or not
         error = flight.value.exception()  # whoever waited has it
         if error is not None and flight.found is not None and flight.found.value is not None:
             log.warning("cache.not-renewed", fault=type(error).__name__)
@@ -223,6 +211,11 @@ class Typed(Generic[T]):
 
     async def put(self, key: str, value: T, *, tags: Collection[str] = (), ttl_ms: int, stale_ms: int = 0) -> None:
         await self._cache.put(key, self._encode(value), tags=tags, ttl_ms=ttl_ms, stale_ms=stale_ms)
+
+
+def key_of(name: str, params: Any) -> str:  # noqa: ANN401 - anything JSON can say
+    """Equal parameters give one key, in whatever order they come and however deep they lie."""
+    return f"{name}:{fingerprint(params)}"
 
 
 def _keep(tags: Collection[str], ttl_ms: int, stale_ms: int) -> Keep:

@@ -61,9 +61,11 @@ class Entries(Protocol):
     async def invalidate(self, tags: Collection[str] | None) -> bool:
         """Nothing that was made under one of these tags is found any more; None: nothing at all is."""
 
-    async def delete(self, key: str) -> bool: ...
+    async def delete(self, key: str) -> bool:
+        """What is kept under a key, with whatever tags."""
 
     async def delete_pattern(self, pattern: str) -> int:
         """All whose keys match a pattern as Redis knows them, and how many they were."""
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        """From now on it is of no use."""

@@ -5,12 +5,10 @@ from collections.abc import Callable, Collection
 from itertools import count
 
 import msgspec
-import structlog
 
 from dawr.reliability.cache.entries import Found, Keep, Since
 from dawr.reliability.cache.patterns import matching
-
-log = structlog.get_logger("dawr.reliability")
+from dawr.reliability.log import log
 
 OVERHEAD_BYTES = 400
 """About what an entry costs besides its key and value."""

@@ -6,44 +6,27 @@ Redis means one thing on one processor and another on others.
 
 import re
 
+WILD = {b"*": b".*", b"?": b"."}
+SIGN = re.compile(rb"[*?]|\[(?P<is_not>\^?)(?P<members>(?:\\.|[^]]-.|[^]])*)]?|\\?(?P<itself>.)", re.DOTALL)
+MEMBER = re.compile(rb"\\(.)|(.)-(.)|(.)", re.DOTALL)
+
 
 def matching(pattern: str) -> re.Pattern[bytes]:
-    given, parts, at = pattern.encode(), [], 0
-    while at < len(given):
-        sign = given[at : at + 1]
-        at += 1
-        if sign == b"*":
-            parts.append(b".*")
-        elif sign == b"?":
-            parts.append(b".")
-        elif sign == b"[":
-            part, at = _class(given, at)
-            parts.append(part)
-        else:
-            if sign == b"\\" and at < len(given):
-                sign = given[at : at + 1]
-                at += 1
-            parts.append(re.escape(sign))
-    return re.compile(b"".join(parts), re.DOTALL)
+    return re.compile(SIGN.sub(_expression, pattern.encode()), re.DOTALL)
 
 
-def _class(given: bytes, at: int) -> tuple[bytes, int]:
-    """One of several bytes, and where the pattern goes on."""
-    is_not = given[at : at + 1] == b"^"
-    at += is_not
-    members: set[int] = set()
-    while at < len(given) and given[at : at + 1] != b"]":
-        if given[at : at + 1] == b"\\" and at + 1 < len(given):
-            members.add(given[at + 1])
-            at += 2
-        elif given[at + 1 : at + 2] == b"-" and at + 2 < len(given):
-            first, last = sorted((given[at], given[at + 2]))
-            members.update(range(first, last + 1))
-            at += 3
-        else:
-            members.add(given[at])
-            at += 1
-    if is_not:
-        members = set(range(256)) - members
-    nothing = b"(?!)"
-    return b"[" + b"".join(b"\\x%02x" % member for member in sorted(members)) + b"]" if members else nothing, at + 1
+def _expression(sign: re.Match[bytes]) -> bytes:
+    if sign[0] in WILD:
+        return WILD[sign[0]]
+    return _class(sign["is_not"], sign["members"]) if sign["itself"] is None else re.escape(sign["itself"])
+
+
+def _class(is_not: bytes, members: bytes) -> bytes:
+    """One of several bytes, or one of all others."""
+    ranges = b""
+    for escaped, first, last, alone in MEMBER.findall(members):
+        low, high = sorted((first or escaped or alone, last or escaped or alone))
+        ranges += re.escape(low) + b"-" + re.escape(high)
+    if not ranges:
+        return b"." if is_not else b"(?!)"
+    return b"[" + is_not + ranges + b"]"

@@ -7,7 +7,7 @@ until the server has said that they are gone.
 import asyncio
 from collections import deque
 from collections.abc import Hashable, Iterable, Sequence
-from itertools import count
+from itertools import chain, count
 from typing import Any
 
 import msgspec
@@ -15,7 +15,7 @@ import redis.asyncio as redis
 from redis.exceptions import NoScriptError, RedisError
 
 from dawr.reliability.cache.entries import CacheAway
-from dawr.reliability.drain import Drain, fail_future
+from dawr.reliability.drain import Drain, settle
 from dawr.reliability.lua import Script
 from dawr.reliability.shared import Shared, SharedAway
 
@@ -52,13 +52,19 @@ class RedisPipeline:
         self._everything = everything
         self._to_delete: dict[str, int] = {}
         self._numbers = count(1)
-        self._drain: Drain[Request, Groups] = Drain(_take, self._send, _fail)
+        self._drain: Drain[Request, Groups] = Drain(_take, self._send, _tell)
         self._retry: asyncio.TimerHandle | None = None
         self._is_closed = False
 
-    async def run(self, command: Command, *, group: Hashable = None) -> Any:  # noqa: ANN401 - what a script returns
-        """Its answer, or `CacheAway`. Those of one group that wait together are run as one."""
-        return await self._request(command, group)
+    async def run(self, command: Command | None, *, group: Hashable = None) -> Any:  # noqa: ANN401
+        """What its script returns, or `CacheAway`. Those of one group that wait together are run as one."""
+        if self._is_closed:
+            raise CacheAway("closed")
+        if self._drain.is_running and self._shared.is_away:
+            raise CacheAway("one tries already")  # the others need not wait for what comes of it
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._drain.add(Request(command, answer if group is None else group, answer))
+        return await answer
 
     async def delete(self, keys: Iterable[str]) -> bool:
         """Now, or as soon as the server is back, and whether it was now. Nothing later is answered before it."""
@@ -66,7 +72,7 @@ class RedisPipeline:
         if len(self._to_delete) > MOST_TO_DELETE:
             self._to_delete = {self._everything: next(self._numbers)}
         try:
-            await self._request(None, "delete")
+            await self.run(None, group="delete")
         except CacheAway:
             return False
         return True
@@ -77,27 +83,17 @@ class RedisPipeline:
             self._retry.cancel()
         await self._drain.join()
 
-    async def _request(self, command: Command | None, group: Hashable) -> Any:  # noqa: ANN401
-        if self._is_closed:
-            raise CacheAway("closed")
-        if self._drain.is_running and self._shared.is_away:
-            raise CacheAway("one tries already")  # the others need not wait for what comes of it
-        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._drain.add(Request(command, answer if group is None else group, answer))
-        return await answer
-
     async def _send(self, groups: Groups) -> None:
         deleting = dict(self._to_delete)
         commands = [group[0].command for group in groups if group[0].command is not None]
         try:
             answers = iter(await self._shared.ask(lambda client: _round_trip(client, list(deleting), commands)))
-            for key, number in deleting.items():
-                if self._to_delete.get(key) == number:
-                    del self._to_delete[key]
+            # What was to be deleted once more meanwhile has another number, and is still to be.
+            self._to_delete = dict(self._to_delete.items() - deleting.items())
         finally:
             self._retry_later()
         for group in groups:
-            _resolve(group, None if group[0].command is None else next(answers))
+            _tell([group], None if group[0].command is None else next(answers))
 
     def _retry_later(self) -> None:
         """What is to be deleted must be gone for others, too, even if nobody asks here any more."""
@@ -146,18 +142,8 @@ async def _answers(client: redis.Redis, deleting: list[str], commands: list[Comm
     return answers
 
 
-def _resolve(group: list[Request], answer: object) -> None:
-    if isinstance(answer, Exception):
-        _fail([group], answer)
-        return
-    for request in group:
-        if request.answer is not None and not request.answer.done():
-            request.answer.set_result(answer)
-
-
-def _fail(groups: Groups, error: BaseException) -> None:
-    told = CacheAway(str(error)) if isinstance(error, RedisError | SharedAway) else error
-    for group in groups:
-        for request in group:
-            if request.answer is not None:
-                fail_future(request.answer, told)
+def _tell(groups: Groups, outcome: object) -> None:
+    told = CacheAway(str(outcome)) if isinstance(outcome, RedisError | SharedAway) else outcome
+    for request in chain.from_iterable(groups):
+        if request.answer is not None:
+            settle(request.answer, told)

@@ -10,14 +10,11 @@ one server; in a cluster, give a prefix with a `{hash tag}`.
 import re
 from collections.abc import Callable, Collection
 
-import structlog
-
 from dawr.reliability.cache.entries import TAG_OUTLIVES_MS, CacheAway, Found, Keep
 from dawr.reliability.cache.redis_pipeline import Command, RedisPipeline
+from dawr.reliability.log import log
 from dawr.reliability.lua import Script
 from dawr.reliability.shared import Shared, SharedAway
-
-log = structlog.get_logger("dawr.reliability")
 
 LEAD_MS = 5000
 KEYS_PER_SCAN = 100

@@ -4,6 +4,7 @@ Another payload under the same key is refused; an expired answer is as if it had
 Only what was completed is replayed.
 """
 
+import re
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import msgspec
@@ -16,6 +17,8 @@ ANONYMOUS = "anonymous"
 DAY_MS = 24 * 60 * 60 * 1000
 LEASE_MS = 30_000
 LONGEST = 255
+STORABLE = re.compile(rf"[^\0\ud800-\udfff]{{0,{LONGEST}}}")
+"""No NUL, and no half of a surrogate pair."""
 MOST_BYTES = 2500
 """PostgreSQL's index takes little more."""
 
@@ -61,7 +64,7 @@ class AnswerKey(NamedTuple):
     def must_be_storable(self) -> None:
         """`ValueError` for what one database keeps and another does not."""
         for part, text in zip(self._fields, self, strict=True):
-            if "\0" in text or len(text) > LONGEST or not _is_unicode(text):
+            if not STORABLE.fullmatch(text):
                 raise ValueError(f"The {part} of a claim has at most {LONGEST} characters of Unicode, and no NUL.")
         if sum(len(text.encode()) for text in self) > MOST_BYTES:
             raise ValueError(f"Scope, principal and key of a claim have at most {MOST_BYTES} bytes together.")
@@ -145,12 +148,3 @@ class Reply(msgspec.Struct, frozen=True):
             body=self.body,
             expires_at=now + claim.keep_ms,
         )
-
-
-def _is_unicode(text: str) -> bool:
-    """Half of a surrogate pair is none."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

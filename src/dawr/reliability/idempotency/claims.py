@@ -12,16 +12,14 @@ from contextlib import asynccontextmanager, suppress
 from hashlib import sha256
 from typing import Any, NamedTuple, ParamSpec
 
-import structlog
-
 from dawr.reliability.idempotency.answers import Answer, Claim, ClaimLost, InProgress, KeyReused, Reply
+from dawr.reliability.lease import keep_renewed
+from dawr.reliability.log import log
 from dawr.reliability.records import OpenTransaction, Records, RowHeld
 
 P = ParamSpec("P")
 Work = Callable[[], Awaitable[Reply]]
 Fence = int
-
-log = structlog.get_logger("dawr.reliability")
 
 PATIENCE_MS = 2000
 FIRST_PAUSE_SECONDS = 0.01
@@ -29,10 +27,6 @@ LONGEST_PAUSE_SECONDS = 0.2
 BEATS_PER_LEASE = 3
 PURGED_AT_ONCE = 500
 MOST_STEPS = 100
-
-
-def _nobody_counts(_: str) -> None:
-    pass
 
 
 class Idempotency:
@@ -47,7 +41,7 @@ class Idempotency:
         clock: Callable[[], int],
         *,
         patience_ms: int = PATIENCE_MS,
-        count: Callable[[str], None] = _nobody_counts,
+        count: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.records = records
         self._clock = clock
@@ -304,18 +298,9 @@ class Attempt:
             raise
 
     async def _beat(self, limit: asyncio.Timeout) -> None:
-        loop = asyncio.get_running_loop()
-        seconds = self._claim.lease_ms / 1000
-        held_until = loop.time() + seconds
-        while True:
-            await asyncio.sleep(seconds / BEATS_PER_LEASE)
-            asked_at = loop.time()
-            renewed = await self._renewed(held_until)
-            if renewed:
-                held_until = asked_at + seconds
-            elif renewed is not None or loop.time() >= held_until:
-                limit.reschedule(loop.time())
-                return
+        loop, seconds = asyncio.get_running_loop(), self._claim.lease_ms / 1000
+        await keep_renewed(self._renewed, loop.time() + seconds, seconds=seconds, times=BEATS_PER_LEASE)
+        limit.reschedule(loop.time())
 
     async def _renewed(self, by: float) -> bool | None:
         """None: the store did not say."""

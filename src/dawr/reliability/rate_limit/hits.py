@@ -3,38 +3,32 @@
 from collections.abc import Callable
 from hashlib import blake2b
 
-import structlog
-
-log = structlog.get_logger("dawr.reliability")
+from dawr.reliability.log import log
 
 SAID_EVERY_MS = 1000
 DIGEST_BYTES = 8
-
-
-def _count_nothing(_policy: str) -> None: ...
 
 
 class Hits:
     """`count` is told the policy's name for each. `secret` keeps a key from being guessed by its hash."""
 
     def __init__(
-        self, ticks: Callable[[], int], secret: bytes, *, count: Callable[[str], None] = _count_nothing
+        self, ticks: Callable[[], int], secret: bytes, *, count: Callable[[str], None] = lambda _: None
     ) -> None:
         self._ticks = ticks
         self._secret = secret
         self._count = count
-        self._unsaid: dict[str, int] = {}
-        self._next_word: dict[str, int] = {}
+        self._unsaid: dict[str, tuple[int, int]] = {}
+        """By policy: how many since the last line, and when the next one may be."""
 
     def note(self, policy: str, key: str) -> None:
         """The line names the last of those that it counts."""
         self._count(policy)
-        times = self._unsaid.get(policy, 0) + 1
         now = self._ticks()
-        if now < self._next_word.get(policy, now):
-            self._unsaid[policy] = times
+        unsaid, next_line_at = self._unsaid.get(policy, (0, now))
+        if now < next_line_at:
+            self._unsaid[policy] = (unsaid + 1, next_line_at)
             return
-        self._unsaid[policy] = 0
-        self._next_word[policy] = now + SAID_EVERY_MS
+        self._unsaid[policy] = (0, now + SAID_EVERY_MS)
         whose = blake2b(key.encode(), digest_size=DIGEST_BYTES, key=self._secret).hexdigest()
-        log.info("limit.hit", policy=policy, key=whose, times=times)
+        log.info("limit.hit", policy=policy, key=whose, times=unsaid + 1)

@@ -1,14 +1,17 @@
-"""A limit that is counted in one process."""
+"""A limit that is counted in one process, which may report it to a store that it shares with others."""
 
 from array import array
 from bisect import bisect_left, bisect_right, insort
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 
 from dawr.reliability.rate_limit.policy import MS_PER_SECOND, Policy, Verdict, whole_seconds
 
 Kind = tuple[str, int]
 """Name and window: a policy whose quota changes goes on with what it has counted."""
+Piece = tuple[Kind, str, "array[int]"]
+"""When a key was charged."""
 
 
 class LocalLimiter:
@@ -37,12 +40,12 @@ class LocalLimiter:
         if log is None:
             if len(logs) >= self._most_keys:
                 longest_idle = next(iter(logs.values()))
-                return _refused(policy, key, whole_seconds(longest_idle[-1] - gone))
+                return refused(policy, key, whole_seconds(longest_idle[-1] - gone))
             log = array("q")
         del log[: bisect_right(log, gone)]
         beyond = len(log) - policy.quota
         if beyond >= 0:
-            return _refused(policy, key, whole_seconds(log[beyond] - gone) if policy.quota else policy.window_seconds)
+            return refused(policy, key, whole_seconds(log[beyond] - gone) if policy.quota else policy.window_seconds)
         log.append(now)
         logs[key] = log
         logs.move_to_end(key)
@@ -80,7 +83,7 @@ class LocalLimiter:
         if not log:
             del logs[verdict.key]
 
-    def logs(self) -> Iterator[tuple[Kind, str, "array[int]"]]:
+    def logs(self) -> Iterator[Piece]:
         """Everything that is remembered. What is older than its window may still be there."""
         for kind, logs in self._logs.items():
             for key, log in logs.items():
@@ -96,19 +99,45 @@ class LocalLimiter:
         The longest idle stand first; two for each charge keeps ahead.
         """
         logs = self._logs.setdefault(_kind(policy), OrderedDict())
-        for _ in range(2):
-            if not logs:
-                break
-            key, log = next(iter(logs.items()))
+        for key, log in list(islice(logs.items(), 2)):
             if log[-1] > gone:
                 break
             del logs[key]
         return logs
 
 
+class Unreported(LocalLimiter):
+    """What this process has charged by itself, and the shared store does not know yet."""
+
+    def report_all_again(self, own: LocalLimiter) -> None:
+        """The store has lost everything."""
+        self._logs = {}
+        self.put_back(own.logs())
+
+    def take(self, *, most_logs: int, most_times: int) -> list[Piece]:
+        """Some of it, the longest idle first."""
+        taken: list[Piece] = []
+        for kind, logs in self._logs.items():
+            for key in list(islice(logs, most_logs - len(taken))):
+                times = logs.pop(key)
+                if len(times) > most_times:
+                    logs[key] = times[most_times:]
+                taken.append((kind, key, times[:most_times]))
+                most_times -= len(taken[-1][2])
+                if not most_times:
+                    return taken
+        return taken
+
+    def put_back(self, pieces: Iterable[Piece]) -> None:
+        """They did not arrive, for all that is known."""
+        for kind, key, times in pieces:
+            logs = self._logs.setdefault(kind, OrderedDict())
+            logs[key] = times + logs.get(key, array("q"))
+
+
 def _kind(policy: Policy) -> Kind:
     return policy.name, policy.window_seconds
 
 
-def _refused(policy: Policy, key: str, reset_seconds: int) -> Verdict:
+def refused(policy: Policy, key: str, reset_seconds: int) -> Verdict:
     return Verdict(allowed=False, remaining=0, reset_seconds=reset_seconds, policy=policy, key=key)

@@ -37,20 +37,15 @@ class RateLimited:
             await _refuse(send_told, verdict)
 
 
-def problem(verdict: Verdict) -> bytes:
-    """The body of a 429, as problem details."""
-    return json.dumps(
-        {
-            "type": QUOTA_EXCEEDED,
-            "title": "Too many requests.",
-            "status": 429,
-            "violated-policies": [verdict.policy.name],
-        }
-    ).encode()
-
-
 async def _refuse(send: Send, verdict: Verdict) -> None:
-    body = problem(verdict)
+    """With a 429, as problem details."""
+    problem = {
+        "type": QUOTA_EXCEEDED,
+        "title": "Too many requests.",
+        "status": 429,
+        "violated-policies": [verdict.policy.name],
+    }
+    body = json.dumps(problem).encode()
     kind = [(b"content-type", b"application/problem+json"), (b"content-length", b"%d" % len(body))]
     await send({"type": "http.response.start", "status": 429, "headers": kind})
     await send({"type": "http.response.body", "body": body})

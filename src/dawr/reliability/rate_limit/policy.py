@@ -41,14 +41,12 @@ class Limiter(Protocol):
 
     async def charge(self, policy: Policy, key: str) -> Verdict:
         """One more, if it fits. What does not fit is not charged."""
-        ...
 
     async def give_back(self, verdict: Verdict) -> None:
         """Take back this very charge: it was not the kind that is counted.
 
         To take back the newest instead would leave an older one in its place, which is forgotten sooner.
         """
-        ...
 
 
 def headers(verdict: Verdict) -> list[tuple[bytes, bytes]]:

@@ -15,19 +15,14 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import Literal, NoReturn, Self
+from typing import Literal, NamedTuple, NoReturn, Self
 
-import structlog
-
-from dawr.reliability.drain import Drain
-from dawr.reliability.rate_limit.charges import Batch, Charge, StoreVerdict
-from dawr.reliability.rate_limit.local import LocalLimiter
+from dawr.reliability.drain import Drain, settle
+from dawr.reliability.log import log
+from dawr.reliability.rate_limit.local import LocalLimiter, Unreported, refused
 from dawr.reliability.rate_limit.policy import Policy, Verdict, whole_seconds
-from dawr.reliability.rate_limit.shared_log import US_PER_MS, Aged, Charged, Meeting, SharedLog, Wanted
-from dawr.reliability.rate_limit.unreported import Unreported
+from dawr.reliability.rate_limit.shared_log import US_PER_MS, Charged, Meeting, SharedLog
 from dawr.reliability.shared import Shared, SharedAway
-
-log = structlog.get_logger("dawr.reliability")
 
 POLL_SECONDS = 1.0
 POLL_ALONE_SECONDS = 0.25
@@ -36,6 +31,35 @@ MOST_LOGS_AT_ONCE = 256
 MOST_REPORTED_AT_ONCE = 1000
 
 State = Literal["alone", "both", "shared"]
+
+
+class StoreVerdict(Verdict, frozen=True):
+    """What the store charged: in which life of it, and when by its clock."""
+
+    life: str = ""
+    at_us: int = 0
+
+
+class Charge(NamedTuple):
+    policy: Policy
+    key: str
+    held: Verdict | None
+    """The place it has in this process already, when it must fit both here and there."""
+    answer: asyncio.Future[Verdict]
+    """Whoever went away before it came has been charged all the same."""
+
+
+class Batch(NamedTuple):
+    """Charges that waited for a call that was under way go together in the next one."""
+
+    charges: dict[tuple[Policy, str], list[Charge]]
+    """Those of one key under one policy are one entry."""
+    returned: list[StoreVerdict]
+
+    def fail(self, error: BaseException) -> None:
+        for charges in self.charges.values():
+            for one in charges:
+                settle(one.answer, error)
 
 
 class SharedLimiter:
@@ -58,7 +82,7 @@ class SharedLimiter:
         self._processes = processes
         self._own = LocalLimiter(ticks, most_keys=most_keys)
         self._unreported = Unreported(ticks, most_keys=most_keys)
-        self._drain: Drain[Charge | StoreVerdict, Batch] = Drain(self._next_batch, self._send, Batch.fail)
+        self._drain: Drain[Charge | StoreVerdict, Batch] = Drain(self._take, self._send, Batch.fail)
         self._state: State = "alone"
         self._life = ""
         self._known_in = ""
@@ -74,7 +98,7 @@ class SharedLimiter:
             return self._judge_alone(policy, key)
         held = None
         if self._state == "both":
-            held = self._own.judge(self._share(policy), key)
+            held = self._own.judge(policy.shared_by(self._processes()), key)
             if not held.allowed:
                 return held
         charge = Charge(policy, key, held, asyncio.get_running_loop().create_future())
@@ -150,30 +174,34 @@ class SharedLimiter:
     async def _report(self, life: str) -> bool:
         """Some of what is unreported. What was on its way when the store went away is unreported still."""
         pieces = self._unreported.take(most_logs=MOST_LOGS_AT_ONCE, most_times=MOST_REPORTED_AT_ONCE)
-        now = self._ticks()
-        # A millisecond younger than measured, and so never too old.
-        aged = [Aged(*kind, key, [max(0, now - at - 1) for at in times]) for kind, key, times in pieces]
         try:
-            return await self._log.report(life, aged)
+            return await self._log.report(life, pieces, self._ticks())
         except BaseException:
             self._unreported.put_back(pieces)
             raise
 
-    def _share(self, policy: Policy) -> Policy:
-        return policy.shared_by(self._processes())
-
     def _judge_alone(self, policy: Policy, key: str) -> Verdict:
-        verdict = self._own.judge(self._share(policy), key)
+        verdict = self._own.judge(policy.shared_by(self._processes()), key)
         if verdict.allowed:
             self._unreported.keep(verdict.policy, key, verdict.at)
         return verdict
 
-    def _next_batch(self, waiting: deque[Charge | StoreVerdict]) -> Batch:
-        return Batch.take(waiting, most_logs=MOST_LOGS_AT_ONCE, take_back=self._own.take_back)
+    def _take(self, waiting: deque[Charge | StoreVerdict]) -> Batch:
+        """Those who went away meanwhile are charged nothing."""
+        batch = Batch({}, [])
+        while waiting and len(batch.charges) < MOST_LOGS_AT_ONCE:
+            one = waiting.popleft()
+            if isinstance(one, StoreVerdict):
+                batch.returned.append(one)
+            elif not one.answer.cancelled():
+                batch.charges.setdefault((one.policy, one.key), []).append(one)
+            elif one.held is not None:
+                self._own.take_back(one.held)
+        return batch
 
     async def _send(self, batch: Batch) -> None:
         life = self._life
-        wanted = [Wanted(policy, key, len(those)) for (policy, key), those in batch.charges.items()]
+        wanted = {entry: len(those) for entry, those in batch.charges.items()}
         given_back = [(one.policy, one.key, one.at_us) for one in batch.returned if one.life == life]
         charged = None
         with suppress(SharedAway):
@@ -189,9 +217,10 @@ class SharedLimiter:
             for one in those:
                 if one.held is not None:
                     self._unreported.keep(one.held.policy, key, one.held.at)
-                one.resolve(one.held or self._judge_alone(policy, key))
+                settle(one.answer, one.held or self._judge_alone(policy, key))
 
     def _resolve(self, batch: Batch, charged: Charged, life: str) -> None:
+        now = self._ticks()
         for ((policy, key), those), counted in zip(batch.charges.items(), charged.counted, strict=True):
             reset_seconds = whole_seconds(counted.wait_us / US_PER_MS)
             for place, one in enumerate(those):
@@ -202,20 +231,15 @@ class SharedLimiter:
                         reset_seconds=reset_seconds,
                         policy=policy,
                         key=key,
-                        at=self._keep(policy, key),
+                        at=now,
                     )
-                    one.resolve(self._store_verdict(verdict, life, charged.at_us))
+                    if one.held is None:
+                        self._own.keep(policy, key, now)
+                    settle(one.answer, self._store_verdict(verdict, life, charged.at_us))
                 else:
                     if one.held is not None:
                         self._own.take_back(one.held)
-                    one.resolve(
-                        Verdict(allowed=False, remaining=0, reset_seconds=reset_seconds, policy=policy, key=key)
-                    )
-
-    def _keep(self, policy: Policy, key: str) -> int:
-        now = self._ticks()
-        self._own.keep(policy, key, now)
-        return now
+                    settle(one.answer, refused(policy, key, reset_seconds))
 
     def _store_verdict(self, verdict: Verdict, life: str, at_us: int) -> Verdict:
         if life != self._life:  # the life in which it was charged ended before its answer was read

@@ -1,0 +1,5 @@
+"""The kit's one logger."""
+
+import structlog
+
+log = structlog.get_logger("dawr.reliability")
