@@ -21,7 +21,7 @@ from dawr.web.auth import Auth
 from dawr.web.client_address import Clients, networks
 from dawr.web.limits import Limits
 from dawr.web.metrics import ByPort, MetricsEndpoint
-from dawr.web.parts import Parts
+from dawr.web.routes import Parts
 from dawr.web.server.server import Server, listen
 from dawr.web.table import ROUTES
 

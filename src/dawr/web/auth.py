@@ -13,11 +13,9 @@ from dawr.domain.errors import UnknownTicket, UnknownVenue
 from dawr.domain.staff import Role
 from dawr.domain.token import Token
 from dawr.domain.venue import VenueId
-from dawr.web.caller import ANYBODY, DEVICES, Caller
 from dawr.web.client_address import Clients
-from dawr.web.http import cookies
 from dawr.web.problems import BadRequest
-from dawr.web.request import RawRequest
+from dawr.web.request import ANYBODY, DEVICES, Caller, RawRequest, cookies
 from dawr.web.response import Header
 
 SECURE_COOKIE = "__Host-dawr"

@@ -14,14 +14,11 @@ from dawr.reliability.fingerprint import fingerprint
 from dawr.reliability.idempotency import AnswerKey, Claim, Reply
 from dawr.reliability.rate_limit import Verdict, headers
 from dawr.web.auth import must_be_allowed, must_be_known
-from dawr.web.caller import ANYBODY, Caller
 from dawr.web.event_stream import Stream
-from dawr.web.http import checked_key, idempotency_key, read_json, read_query
-from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest
-from dawr.web.request import RawRequest, Request
+from dawr.web.request import ANYBODY, Caller, RawRequest, checked_key, idempotency_key, read_json, read_query
 from dawr.web.response import JSON, PROBLEM_JSON, Header, Response
-from dawr.web.routes import Route
+from dawr.web.routes import Parts, Request, Route
 
 REPLAYED: Header = (b"idempotency-replayed", b"true")
 LONGEST_PARAMETER = 200

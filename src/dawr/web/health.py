@@ -8,11 +8,9 @@ from dawr import __version__
 from dawr.ports import Busy, StoreFault
 from dawr.reliability.works import WorkState
 from dawr.web.api.queues import NoInput
-from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest, problem_of
-from dawr.web.request import Request
 from dawr.web.response import Response, answered
-from dawr.web.routes import Route
+from dawr.web.routes import Parts, Request, Route
 
 TAG = "health"
 

@@ -2,10 +2,9 @@
 
 from dawr.reliability.rate_limit import Hits, Limiter, Policy, Verdict, headers
 from dawr.settings import Settings
-from dawr.web.caller import DEVICES, Caller
 from dawr.web.client_address import Clients, limit_key
 from dawr.web.problems import BadRequest
-from dawr.web.request import RawRequest
+from dawr.web.request import DEVICES, Caller, RawRequest
 
 MINUTE = 60
 QUARTER = 15 * 60

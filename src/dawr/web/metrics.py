@@ -7,13 +7,11 @@ from dawr.observe.instruments import Instruments
 from dawr.observe.metrics.text import CONTENT_TYPE
 from dawr.reliability.asgi import ASGIApp, Receive, Scope, Send
 from dawr.web.auth import CHALLENGE
-from dawr.web.caller import ANYBODY
 from dawr.web.endpoint import Endpoint
-from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest
-from dawr.web.request import RawRequest, Request
+from dawr.web.request import ANYBODY, RawRequest
 from dawr.web.response import Header, Response
-from dawr.web.routes import Route
+from dawr.web.routes import Parts, Request, Route
 
 TEXT: Header = (b"content-type", CONTENT_TYPE)
 ANY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with, not bound to

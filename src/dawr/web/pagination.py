@@ -4,13 +4,12 @@ from collections.abc import Callable, Iterable
 from typing import Annotated, Generic, TypeVar
 
 import msgspec
-from msgspec import Meta
 
 T = TypeVar("T")
 S = TypeVar("S")
 
-Cursor = Annotated[str, Meta(max_length=200, description="What the page before gave as `next`.")] | None
-Limit = Annotated[int, Meta(ge=1, le=100, description="How many at most.")]
+Cursor = Annotated[str, msgspec.Meta(max_length=200, description="What the page before gave as `next`.")] | None
+Limit = Annotated[int, msgspec.Meta(ge=1, le=100, description="How many at most.")]
 
 
 class ListQuery(msgspec.Struct, forbid_unknown_fields=True):

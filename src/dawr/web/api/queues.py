@@ -4,7 +4,6 @@ from functools import partial
 from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Meta
 
 from dawr.domain.errors import QueueInWrongState, QueuePaused, UnknownDesk, UnknownQueue, UnknownVenue
 from dawr.domain.queue import QueueState, QueueVerb
@@ -17,11 +16,9 @@ from dawr.operations.staff import Called, CallNext
 from dawr.reliability.idempotency import Reply
 from dawr.web.api.answers import QueueAnswer, TicketAnswer, queue_answer, ticket_answer
 from dawr.web.pagination import ListQuery, Page, page_of
-from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest
-from dawr.web.request import Request
 from dawr.web.response import Response, answered, encoded
-from dawr.web.routes import Route
+from dawr.web.routes import Parts, Request, Route
 
 TAG = "queues"
 BEYOND = (2**31, 2**63)
@@ -29,11 +26,11 @@ FROM_THE_START = (1 - BEYOND[0], 1 - BEYOND[1])
 
 
 class Reason(msgspec.Struct, forbid_unknown_fields=True):
-    reason: Annotated[str, Meta(max_length=500, description="Kept in the audit trail.")] | None = None
+    reason: Annotated[str, msgspec.Meta(max_length=500, description="Kept in the audit trail.")] | None = None
 
 
 class CallNextInput(msgspec.Struct, forbid_unknown_fields=True):
-    queue: Annotated[str, Meta(description="Only this one of the desk's queues, by its code.")] | None = None
+    queue: Annotated[str, msgspec.Meta(description="Only this one of the desk's queues, by its code.")] | None = None
 
 
 class CalledAnswer(msgspec.Struct, frozen=True):

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta
 
 from dawr.domain.errors import (
     InvalidValue,
@@ -31,11 +30,9 @@ from dawr.reliability.idempotency import Reply
 from dawr.web.api.answers import PlaceAnswer, TicketAnswer, place_answer, ticket_answer
 from dawr.web.api.queues import NoInput, Reason
 from dawr.web.links import new_link
-from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest
-from dawr.web.request import Request
 from dawr.web.response import Response, answered
-from dawr.web.routes import Route
+from dawr.web.routes import Parts, Request, Route
 
 TAG = "tickets"
 
@@ -44,17 +41,17 @@ class TakeInput(msgspec.Struct, forbid_unknown_fields=True):
     visitor: (
         Annotated[
             str,
-            Meta(
+            msgspec.Meta(
                 max_length=LONGEST_VISITOR, description="Who comes; one open ticket each per queue. None: somebody new."
             ),
         ]
         | None
     ) = None
-    name: Annotated[str, Meta(max_length=LONGEST_VISITOR, description="What staff call out.")] | None = None
-    party_size: Annotated[int, Meta(ge=1, le=LARGEST_PARTY)] = 1
+    name: Annotated[str, msgspec.Meta(max_length=LONGEST_VISITOR, description="What staff call out.")] | None = None
+    party_size: Annotated[int, msgspec.Meta(ge=1, le=LARGEST_PARTY)] = 1
     area: Literal["indoor", "outdoor"] | None = None
     priority: Annotated[
-        int, Meta(ge=0, lt=PRIORITIES, description="Above 0 only when staff or a kiosk gives the number.")
+        int, msgspec.Meta(ge=0, lt=PRIORITIES, description="Above 0 only when staff or a kiosk gives the number.")
     ] = 0
 
 
@@ -70,13 +67,13 @@ class TakenAnswer(msgspec.Struct, frozen=True):
 
 
 class DeskInput(msgspec.Struct, forbid_unknown_fields=True):
-    desk: Annotated[str, Meta(max_length=64, description="Where to, by the desk's code.")] | None = None
-    reason: Annotated[str, Meta(max_length=500)] | None = None
+    desk: Annotated[str, msgspec.Meta(max_length=64, description="Where to, by the desk's code.")] | None = None
+    reason: Annotated[str, msgspec.Meta(max_length=500)] | None = None
 
 
 class RejoinInput(msgspec.Struct, forbid_unknown_fields=True):
     where: Literal["first", "last"] = "last"
-    reason: Annotated[str, Meta(max_length=500)] | None = None
+    reason: Annotated[str, msgspec.Meta(max_length=500)] | None = None
 
 
 async def take(parts: Parts, request: Request[TakeInput]) -> Reply:

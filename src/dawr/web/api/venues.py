@@ -15,10 +15,8 @@ from dawr.reliability.idempotency import Answer, Reply
 from dawr.web.api.answers import VenueAnswer, venue_answer
 from dawr.web.api.queues import NoInput
 from dawr.web.auth import must_be_allowed
-from dawr.web.parts import Parts
-from dawr.web.request import Request
 from dawr.web.response import Response, answered, encoded
-from dawr.web.routes import Route
+from dawr.web.routes import Parts, Request, Route
 
 TAG = "venues"
 

@@ -4,7 +4,6 @@ from functools import partial
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
 
 from dawr.domain.errors import LineEnded, TicketInWrongState, UnknownVisit
 from dawr.domain.visit import Link
@@ -15,10 +14,8 @@ from dawr.reliability.idempotency import Reply
 from dawr.web.api.answers import PlaceAnswer, place_answer
 from dawr.web.api.queues import NoInput
 from dawr.web.api.tickets import TAKE_REFUSALS, TakeInput, TakenAnswer, give_number
-from dawr.web.parts import Parts
-from dawr.web.request import Request
 from dawr.web.response import Response, answered
-from dawr.web.routes import Route
+from dawr.web.routes import Parts, Request, Route
 
 TAG = "visits"
 
@@ -30,7 +27,7 @@ class VisitAnswer(msgspec.Struct, frozen=True):
 
 
 class StartInput(TakeInput, kw_only=True, forbid_unknown_fields=True):
-    queue: Annotated[str, Meta(max_length=64, description="Where the visit begins, by the queue's code.")]
+    queue: Annotated[str, msgspec.Meta(max_length=64, description="Where the visit begins, by the queue's code.")]
 
 
 async def start(parts: Parts, request: Request[StartInput]) -> Reply:

@@ -26,6 +26,7 @@ from dawr.operations.staff import Called, CallNext, Done
 from dawr.operations.ticket import Joined
 from dawr.operations.visitor import Issue
 from dawr.reliability.idempotency import Reply
+from dawr.web.api.sessions import SignInInput, sign_in
 from dawr.web.doors.clinic_shapes import (
     CalledPatient,
     CallInput,
@@ -43,11 +44,8 @@ from dawr.web.doors.clinic_shapes import (
     SignedInUser,
 )
 from dawr.web.links import new_link
-from dawr.web.parts import Parts
-from dawr.web.request import Request
 from dawr.web.response import Response, answered, encoded
-from dawr.web.routes import Route
-from dawr.web.sign_in import SignInInput, sign_in
+from dawr.web.routes import Parts, Request, Route
 
 TAG = "clinic"
 WORDS = {"visitor": "user", "queue": "clinic"}

@@ -39,10 +39,8 @@ from dawr.web.doors.restaurant_shapes import (
 )
 from dawr.web.links import NewLink, new_link
 from dawr.web.pagination import ListQuery
-from dawr.web.parts import Parts
-from dawr.web.request import Request
 from dawr.web.response import Response, answered
-from dawr.web.routes import Route
+from dawr.web.routes import Parts, Request, Route
 
 TAG = "restaurant"
 WORDS = {"visitor": "mobileNumber", "party_size": "partySize"}

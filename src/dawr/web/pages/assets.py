@@ -3,11 +3,9 @@
 from functools import cache
 from importlib.resources import files
 
-from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest
-from dawr.web.request import Request
 from dawr.web.response import Header, Response
-from dawr.web.routes import Route
+from dawr.web.routes import Parts, Request, Route
 
 KINDS: dict[str, Header] = {"css": (b"content-type", b"text/css; charset=utf-8")}
 

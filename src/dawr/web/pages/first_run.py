@@ -4,33 +4,30 @@ from typing import Annotated
 from urllib.parse import parse_qsl
 
 import msgspec
-from msgspec import Meta
 
 from dawr.domain.errors import Refused
 from dawr.domain.venue import Venue
-from dawr.web.http import read_body
 from dawr.web.pages.rendering import page
-from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest
-from dawr.web.request import Request
+from dawr.web.request import read_body
 from dawr.web.response import Response
-from dawr.web.routes import Route
+from dawr.web.routes import Parts, Request, Route
 
 FORM = b"application/x-www-form-urlencoded"
 
 
 class CodeQuery(msgspec.Struct, forbid_unknown_fields=True):
-    code: Annotated[str, Meta(max_length=100)] = ""
+    code: Annotated[str, msgspec.Meta(max_length=100)] = ""
 
 
 class OwnerForm(msgspec.Struct, frozen=True):
-    code: Annotated[str, Meta(max_length=100)]
-    username: Annotated[str, Meta(max_length=64)] = ""
-    password: Annotated[str, Meta(max_length=128)] = ""
-    venue_name: Annotated[str, Meta(max_length=80)] = ""
-    venue_slug: Annotated[str, Meta(max_length=32)] = ""
+    code: Annotated[str, msgspec.Meta(max_length=100)]
+    username: Annotated[str, msgspec.Meta(max_length=64)] = ""
+    password: Annotated[str, msgspec.Meta(max_length=128)] = ""
+    venue_name: Annotated[str, msgspec.Meta(max_length=80)] = ""
+    venue_slug: Annotated[str, msgspec.Meta(max_length=32)] = ""
     venue_kind: str = "clinic"
-    zone: Annotated[str, Meta(max_length=64)] = "Asia/Qatar"
+    zone: Annotated[str, msgspec.Meta(max_length=64)] = "Asia/Qatar"
 
     def venue(self) -> Venue:
         """The first venue, with one queue to begin with."""

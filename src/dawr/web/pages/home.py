@@ -2,10 +2,8 @@
 
 from dawr import __version__
 from dawr.web.pages.rendering import page
-from dawr.web.parts import Parts
-from dawr.web.request import Request
 from dawr.web.response import Response
-from dawr.web.routes import Route
+from dawr.web.routes import Parts, Request, Route
 
 
 async def home(_: Parts, __: Request[None]) -> Response:
