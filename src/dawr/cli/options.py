@@ -33,13 +33,10 @@ SAID_IN_A_SENTENCE = (
 )
 
 
-def data_option(command: F) -> F:
-    return click.option("--data", metavar="DIR", help="Directory of the embedded database (DAWR_DATA).")(command)
-
-
-def venue_option(command: F) -> F:
-    sentence = "The venue; the clinic door's by default (DAWR_CLINIC_VENUE)."
-    return click.option("--venue", metavar="SLUG", help=sentence)(command)
+data_option = click.option("--data", metavar="DIR", help="Directory of the embedded database (DAWR_DATA).")
+venue_option = click.option(
+    "--venue", metavar="SLUG", help="The venue; the clinic door's by default (DAWR_CLINIC_VENUE)."
+)
 
 
 def address_options(command: F) -> F:
