@@ -83,13 +83,10 @@ class Endpoint:
         return await self._who_asks(raw, self._parts.auth.caller_now)
 
     async def _who_asks(self, raw: RawRequest, look: Callable[[RawRequest], Awaitable[Caller]]) -> Caller:
-        """Credentials that are no good are charged to the address: looking them up is work, too."""
         try:
             return await look(raw)
         except BadRequest:
-            verdict = await self._parts.limits.charge("look", ANYBODY, raw)
-            if verdict is not None and not verdict.allowed:
-                raise self._parts.limits.refusal(verdict) from None
+            await self._parts.limits.charge_stranger(raw)
             raise
 
     async def _read(self, raw: RawRequest, caller: Caller, venue_id: VenueId, venue: str) -> tuple[Caller, Any]:

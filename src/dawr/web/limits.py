@@ -4,7 +4,7 @@ from dawr.reliability.rate_limit import Hits, Limiter, Policy, Verdict, headers
 from dawr.settings import Settings
 from dawr.web.client_address import Clients, limit_key
 from dawr.web.problems import BadRequest
-from dawr.web.request import DEVICES, Caller, RawRequest
+from dawr.web.request import ANYBODY, DEVICES, Caller, RawRequest
 
 MINUTE = 60
 QUARTER = 15 * 60
@@ -47,6 +47,12 @@ class Limits:
         if not self._on:
             return None
         return await self._limiter.charge(*self._whose(limit, caller, raw))
+
+    async def charge_stranger(self, raw: RawRequest) -> None:
+        """Credentials that are no good are charged to the address: looking them up is work, too."""
+        verdict = await self.charge("look", ANYBODY, raw)
+        if verdict is not None and not verdict.allowed:
+            raise self.refusal(verdict) from None
 
     async def give_back(self, verdict: Verdict) -> None:
         await self._limiter.give_back(verdict)

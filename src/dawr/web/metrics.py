@@ -47,9 +47,7 @@ class MetricsEndpoint(Endpoint):
         """A wrong one is charged to the address, like all credentials that are no good."""
         if compare_digest(raw.headers.get(b"authorization", b""), bearer):
             return
-        verdict = await self._parts.limits.charge("look", ANYBODY, raw)
-        if verdict is not None and not verdict.allowed:
-            raise self._parts.limits.refusal(verdict)
+        await self._parts.limits.charge_stranger(raw)
         raise BadRequest(401, "credentials-invalid", "This is not the token that opens the metrics.", CHALLENGE)
 
 
