@@ -6,7 +6,7 @@ import msgspec
 
 from dawr.domain.errors import UnknownVenue
 from dawr.domain.events import Event
-from dawr.web.pagination import Limit, Page, page_of
+from dawr.web.pagination import Limit, Page
 from dawr.web.response import Response, answered
 from dawr.web.routes import Parts, Request, Route
 
@@ -42,7 +42,7 @@ async def look(parts: Parts, request: Request[AuditQuery]) -> Response:
         following = str(shown[-1].version)
     elif len(events) == MOST_READ:
         following = str(events[-1].version)
-    return answered(page_of([_answer(request.venue, event) for event in shown], following))
+    return answered(Page([_answer(request.venue, event) for event in shown], following))
 
 
 def _is_by_staff(event: Event) -> bool:

@@ -207,11 +207,12 @@ async def _watch_place(parts: Parts, request: Request[EventsQuery], token: str) 
     ticket = now.seen.ticket
     form = OwnPlace(now.venue.slug, now.seen.reserve_mode)
     follow = Follow(form, ticket.queue_id, ticket_id=ticket.ticket_id)
-
-    def wish(since: EventId | None) -> Wish:
-        return Wish(mark, NOTICES, since=since, resumes=since is not None, follow=follow)
-
-    return await resume_or_begin(parts, request, venue_id, wish)
+    return await resume_or_begin(
+        parts,
+        request,
+        venue_id,
+        lambda since: Wish(mark, NOTICES, since=since, resumes=since is not None, follow=follow),
+    )
 
 
 def last_seen(raw: RawRequest, given: str | None) -> EventId | None:

@@ -21,11 +21,8 @@ from dawr.domain.errors import (
     VenueInactive,
 )
 from dawr.domain.ticket import LARGEST_PARTY, LONGEST_VISITOR, PRIORITIES, TicketId, VisitId
+from dawr.operations import snapshots, staff, ticket, visitor
 from dawr.operations.operation import Operation
-from dawr.operations.snapshots import LookAtTicket
-from dawr.operations.staff import Call, Finish, Hold, Miss, Recall, Resume, Start
-from dawr.operations.ticket import Joined
-from dawr.operations.visitor import Issue, Leave, Rejoin
 from dawr.reliability.idempotency import Reply
 from dawr.web.api.answers import PlaceAnswer, TicketAnswer, place_answer, ticket_answer
 from dawr.web.api.queues import NoInput, Reason
@@ -84,7 +81,7 @@ async def give_number(parts: Parts, request: Request[object], queue: str, given:
     if given.priority and not request.caller.may_issue(request.venue_id):
         raise BadRequest(403, "role-too-low", "Only staff and kiosks give priority.")
     link = new_link(parts.ids, request.venue_id)
-    issue = Issue(
+    issue = visitor.Issue(
         queue=queue,
         visitor=given.visitor,
         ticket_id=TicketId(parts.ids.new(request.venue_id)),
@@ -100,11 +97,11 @@ async def give_number(parts: Parts, request: Request[object], queue: str, given:
 
 
 async def look(parts: Parts, request: Request[NoInput]) -> Response:
-    standing = await parts.engine.read(request.venue_id, LookAtTicket(TicketId(request.code)))
+    standing = await parts.engine.read(request.venue_id, snapshots.LookAtTicket(TicketId(request.code)))
     return answered(ticket_answer(request.venue, standing.ticket))
 
 
-def _taken(venue: str, joined: Joined, link: str) -> TakenAnswer:
+def _taken(venue: str, joined: ticket.Joined, link: str) -> TakenAnswer:
     place = place_answer(venue, joined, reserve_mode=joined.reserve_mode)
     return TakenAnswer(joined.ticket.ticket_id, place, joined.already, None if joined.already else link)
 
@@ -172,13 +169,13 @@ ROUTES = (
         venue="ticket",
         refusals=(UnknownTicket,),
     ),
-    verb("call", "Call this visitor, whoever is first", DeskInput, lambda t, given: Call(t, given.desk)),
-    verb("recall", "Call the same visitor again", Reason, lambda t, _: Recall(t)),
-    verb("start", "The visitor came and is being served", Reason, lambda t, _: Start(t)),
-    verb("finish", "The visitor is done here", Reason, lambda t, _: Finish(t)),
-    verb("miss", "The visitor was called and did not come", Reason, lambda t, _: Miss(t)),
-    verb("rejoin", "Let a missed visitor back in", RejoinInput, lambda t, given: Rejoin(t, given.where)),
-    verb("hold", "Keep the place without calling", Reason, lambda t, _: Hold(t)),
-    verb("resume", "Let a held visitor be called again", Reason, lambda t, _: Resume(t)),
-    verb("leave", "Take the visitor out of the line", Reason, lambda t, _: Leave(t)),
+    verb("call", "Call this visitor, whoever is first", DeskInput, lambda t, given: staff.Call(t, given.desk)),
+    verb("recall", "Call the same visitor again", Reason, lambda t, _: staff.Recall(t)),
+    verb("start", "The visitor came and is being served", Reason, lambda t, _: staff.Start(t)),
+    verb("finish", "The visitor is done here", Reason, lambda t, _: staff.Finish(t)),
+    verb("miss", "The visitor was called and did not come", Reason, lambda t, _: staff.Miss(t)),
+    verb("rejoin", "Let a missed visitor back in", RejoinInput, lambda t, given: visitor.Rejoin(t, given.where)),
+    verb("hold", "Keep the place without calling", Reason, lambda t, _: staff.Hold(t)),
+    verb("resume", "Let a held visitor be called again", Reason, lambda t, _: staff.Resume(t)),
+    verb("leave", "Take the visitor out of the line", Reason, lambda t, _: visitor.Leave(t)),
 )
