@@ -8,7 +8,7 @@ import click
 import uvloop
 
 from dawr import bootstrap
-from dawr.cli.options import address_options, data_option, settings_of
+from dawr.cli.options import data_option, host_option, port_option, settings_of
 from dawr.cli.serve import serve_running
 from dawr.domain.venue import VenueId
 from dawr.observe import logs
@@ -21,7 +21,8 @@ DEMO_DATA = "data/demo"
 
 
 @click.command("demo")
-@address_options
+@host_option
+@port_option
 @data_option
 @click.option("--live", is_flag=True, help="Play a day: people come and are served in every queue but lab.")
 @click.option("--password", metavar="TEXT", help="Password of the sample staff account demo; made up otherwise.")

@@ -16,15 +16,18 @@ from dawr import __version__, bootstrap
 from dawr.bootstrap import Dawr, Listeners, system
 from dawr.bootstrap.control import QueueChange, listening
 from dawr.cli import several, staff, token
-from dawr.cli.options import address_options, data_option, settings_of
+from dawr.cli.options import data_option, host_option, port_option, settings_of
 from dawr.domain.venue import Venue
 from dawr.observe import logs
 from dawr.settings import Settings
 from dawr.stores.data_directory import DataDirectory
 
+Doing = Callable[[Dawr, Any], Awaitable[object]]
+
 
 @click.command("serve")
-@address_options
+@host_option
+@port_option
 @data_option
 @click.option("--workers", type=int, help="Processes that serve (DAWR_WORKERS).")
 def command(host: str | None, port: int | None, data: str | None, workers: int | None) -> None:
@@ -69,7 +72,7 @@ async def _controlled(dawr: Dawr) -> AsyncIterator[None]:
         yield
 
 
-async def _done(dawr: Dawr, kind: Any, do: Callable[[Dawr, Any], Awaitable[object]], argument: msgspec.Raw) -> object:  # noqa: ANN401
+async def _done(dawr: Dawr, kind: Any, do: Doing, argument: msgspec.Raw) -> object:  # noqa: ANN401 - any type
     return await do(dawr, msgspec.json.decode(argument, type=kind))
 
 
@@ -78,7 +81,7 @@ async def _status(dawr: Dawr, _: None) -> dict[str, str | int]:
     return {"pid": os.getpid(), "version": __version__}
 
 
-ASKED_BY_TOOLS: Mapping[str, tuple[Any, Callable[[Dawr, Any], Awaitable[object]]]] = {
+ASKED_BY_TOOLS: Mapping[str, tuple[Any, Doing]] = {
     "status": (None, _status),
     "set-up": (Venue, Dawr.set_up),
     "change-queue": (QueueChange, Dawr.change_queue),

@@ -15,8 +15,6 @@ from dawr.domain.staff import ROLES, Role
 from dawr.operations.people import ChangeRole, DisableStaff, EnableStaff, LookAtStaff
 from dawr.settings import Settings
 
-EVERYWHERE = "everywhere"
-
 role_option = click.option("--role", type=click.Choice(ROLES), required=True, help="What they may do there.")
 somewhere_option = click.option("--venue", metavar="SLUG", help="Only at this venue; everywhere by default.")
 password_option = click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
@@ -148,7 +146,7 @@ async def _everywhere(dawr: Dawr, name: str, verb: str) -> str:
         await dawr.accounts.enable(name, origin=COMMAND_LINE)
     else:
         raise InvalidValue("venue", "Say at which venue.")
-    return f"{name} is {verb}d {EVERYWHERE}."
+    return f"{name} is {verb}d everywhere."
 
 
 def _role(change: StaffChange) -> Role:
@@ -166,6 +164,5 @@ def _given_password(*, from_stdin: bool) -> str | None:
     if from_stdin:
         return sys.stdin.readline().rstrip("\r\n")
     if sys.stdin.isatty():
-        typed: str = click.prompt("Password", hide_input=True, confirmation_prompt=True)
-        return typed
+        return str(click.prompt("Password", hide_input=True, confirmation_prompt=True))
     return None

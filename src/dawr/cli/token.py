@@ -12,8 +12,6 @@ from dawr.domain.token import TokenId, TokenKind, venue_of
 from dawr.operations.tokens import LookAtTokens, RevokeToken
 from dawr.settings import Settings
 
-KINDS = ("api", "kiosk", "display")
-
 
 class NewToken(msgspec.Struct, frozen=True, tag="new"):
     venue: str
@@ -38,7 +36,7 @@ def command() -> None:
 @command.command("new")
 @data_option
 @venue_option
-@click.option("--kind", type=click.Choice(KINDS), required=True, help="Who will hold it.")
+@click.option("--kind", type=click.Choice(("api", "kiosk", "display")), required=True, help="Who will hold it.")
 @click.option("--role", type=click.Choice(ROLES), help="What an API token may; a kiosk or display has its own.")
 @click.option("--name", metavar="TEXT", required=True, help="What it is for, or where it stands.")
 def new(data: str | None, venue: str | None, kind: TokenKind, role: Role | None, name: str) -> None:
