@@ -54,8 +54,9 @@ class Limits:
         if verdict is not None and not verdict.allowed:
             raise self.refusal(verdict) from None
 
-    async def give_back(self, verdict: Verdict) -> None:
-        await self._limiter.give_back(verdict)
+    async def give_back(self, *verdicts: Verdict) -> None:
+        for verdict in verdicts:
+            await self._limiter.give_back(verdict)
 
     def refusal(self, verdict: Verdict) -> TooMany:
         """What the caller is told, and a hit that is noted."""
@@ -68,15 +69,10 @@ class Limits:
         for key in self._login_keys(username, raw) if self._on else ():
             verdict = await self._limiter.charge(self._login, key)
             if not verdict.allowed:
-                for other in charged:
-                    await self._limiter.give_back(other)
+                await self.give_back(*charged)
                 raise self.refusal(verdict)
             charged.append(verdict)
         return charged
-
-    async def login_succeeded(self, tried: list[Verdict]) -> None:
-        for verdict in tried:
-            await self._limiter.give_back(verdict)
 
     def _whose(self, limit: str, caller: Caller, raw: RawRequest) -> tuple[Policy, str]:
         if not caller.is_known:

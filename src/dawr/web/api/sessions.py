@@ -66,7 +66,7 @@ async def sign_in(parts: Parts, request: Request[SignInInput]) -> tuple[str, Sig
     signed_in = await parts.accounts.sign_in(username, request.given.password)
     if signed_in is None:
         raise BadRequest(401, "wrong-credentials", "The name or the password is not right.")
-    await parts.limits.login_succeeded(tried)
+    await parts.limits.give_back(*tried)
     return signed_in
 
 
@@ -94,7 +94,7 @@ async def change_password(parts: Parts, request: Request[PasswordInput]) -> Resp
         raise BadRequest(403, "wrong-password", "The old password is not right.")
     for venue_id in request.caller.roles:
         parts.hub.judge_again(venue_id)
-    await parts.limits.login_succeeded(tried)
+    await parts.limits.give_back(*tried)
     return answered(PasswordChanged(changed=True), headers=(parts.auth.no_cookie(request.raw),))
 
 
