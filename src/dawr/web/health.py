@@ -84,8 +84,9 @@ async def health(parts: Parts, _: Request[NoInput]) -> Response:
 async def clinic_health(parts: Parts, _: Request[NoInput]) -> Response:
     """The same in the clinic's words."""
     await parts.engine.ready()
-    status: Literal["HEALTHY", "DEGRADED"] = "DEGRADED" if _is_degraded(parts) else "HEALTHY"
-    return answered(ClinicHealth(success=True, status=status, version=__version__))
+    return answered(
+        ClinicHealth(success=True, status="DEGRADED" if _is_degraded(parts) else "HEALTHY", version=__version__)
+    )
 
 
 def _is_degraded(parts: Parts) -> bool:

@@ -26,7 +26,7 @@ from dawr.web.auth import Auth
 from dawr.web.client_address import Clients
 from dawr.web.event_stream import Stream
 from dawr.web.limits import Limits
-from dawr.web.problems import NO_WORDS, problem_reply
+from dawr.web.problems import NO_WORDS, problem_of
 from dawr.web.request import Caller, RawRequest
 from dawr.web.response import Response, encoded
 
@@ -114,8 +114,9 @@ class Request(msgspec.Struct, Generic[G_co], frozen=True):
         return await self.engine.answer(self.venue_id, operation, render, claim=self.claim, origin=self.origin(reason))
 
     def refused(self, refusal: Refused) -> Reply:
-        """A refusal that an operation returned, as a retry is to get it."""
-        return problem_reply(refusal, self.words, self.raw.correlation_id)
+        """A refusal that an operation returned, as it is stored under its key: a retry gets the same bytes."""
+        problem = problem_of(refusal, words=self.words)
+        return Reply(problem.status, problem.body(self.raw.correlation_id))
 
     def at(self, venue_id: VenueId) -> "Request[G_co]":
         """The same request, at a venue that was not there when it came."""

@@ -16,7 +16,6 @@ from dawr.domain.errors import (
     UnknownVenue,
     VenueInactive,
 )
-from dawr.domain.staff import Role
 from dawr.domain.ticket import State, Ticket, TicketId, VisitId
 from dawr.domain.venue import Venue
 from dawr.engine.clockwork import sweep_old_rounds
@@ -120,7 +119,7 @@ async def position(parts: Parts, request: Request[PositionQuery]) -> Response:
 
 async def login(parts: Parts, request: Request[SignInInput]) -> Response:
     session, signed_in = await sign_in(parts, request)
-    role: Role = signed_in.role_at(request.venue_id) or signed_in.memberships[0].role
+    role = signed_in.role_at(request.venue_id) or signed_in.memberships[0].role
     answer = SignedInAnswer(success=True, token=session, user=SignedInUser(signed_in.account.username, role))
     return answered(answer, headers=(parts.auth.cookie(request.raw, session),))
 

@@ -11,10 +11,15 @@ Status = Literal["WAITING", "CALLED", "SEATED", "NO_SHOW", "CANCELLED"]
 
 class JoinInput(msgspec.Struct, forbid_unknown_fields=True):
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_VISITOR)]
-    mobileNumber: Annotated[str, msgspec.Meta(pattern=r"^\+[1-9][0-9]{6,14}$", description="E.164: +97433001122")]  # noqa: N815
+    mobileNumber: Annotated[  # noqa: N815
+        str,
+        msgspec.Meta(pattern=r"^\+[1-9][0-9]{6,14}$", description="E.164: +97433001122"),
+    ]
     partySize: Annotated[int, msgspec.Meta(ge=1, le=LARGEST_PARTY)]  # noqa: N815
     seatingType: Literal["indoor", "outdoor", "any"] | None = None  # noqa: N815
-    idempotencyKey: Annotated[str, msgspec.Meta(min_length=1, max_length=255, pattern="^[!#-~]+$")] | None = None  # noqa: N815
+    idempotencyKey: (  # noqa: N815
+        Annotated[str, msgspec.Meta(min_length=1, max_length=255, pattern="^[!#-~]+$")] | None
+    ) = None
 
 
 class EntryQuery(msgspec.Struct, forbid_unknown_fields=True):

@@ -49,7 +49,7 @@ async def show(parts: Parts, request: Request[CodeQuery]) -> Response:
 
 async def make(parts: Parts, request: Request[None]) -> Response:
     """What is wrong is said above the form, which keeps what was typed but for the password."""
-    given = _read(await _body(request))
+    given = await _read(request)
     try:
         wanted = None if await parts.accounts.has_venue() else given.venue()
         account = await parts.accounts.first_owner(given.code, given.username, given.password, wanted)
@@ -64,14 +64,11 @@ async def _form(parts: Parts, given: OwnerForm, wrong: str | None = None) -> Res
     return page("first_run.html", given=given, wrong=wrong, needs_venue=not await parts.accounts.has_venue())
 
 
-async def _body(request: Request[None]) -> bytes:
+async def _read(request: Request[None]) -> OwnerForm:
     kind = request.raw.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
     if kind != FORM:
         raise BadRequest(415, "not-a-form", "Send the form as the page does.")
-    return await read_body(request.raw.receive)
-
-
-def _read(body: bytes) -> OwnerForm:
+    body = await read_body(request.raw.receive)
     try:
         fields = dict(parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=20, errors="strict"))
         return msgspec.convert(fields, OwnerForm)
