@@ -68,25 +68,25 @@ class StaffEntry(Party, frozen=True):
     calledAt: str | None  # noqa: N815
 
 
-class JoinedAnswer(msgspec.Struct, frozen=True):
+class Answer(msgspec.Struct, frozen=True):
     success: bool
+
+
+class JoinedAnswer(Answer, frozen=True):
     data: Joined
 
 
-class EntryAnswer(msgspec.Struct, frozen=True):
-    success: bool
+class EntryAnswer(Answer, frozen=True):
     data: Entry
 
 
-class StaffEntryAnswer(msgspec.Struct, frozen=True):
+class StaffEntryAnswer(Answer, frozen=True):
     """The party; null when nobody waits."""
 
-    success: bool
     data: StaffEntry | None
 
 
-class ListAnswer(msgspec.Struct, frozen=True):
-    success: bool
+class ListAnswer(Answer, frozen=True):
     data: list[StaffEntry]
     next: str | None
     """The cursor of the next page."""
