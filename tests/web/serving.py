@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from dawr.observe.access_log import AccessLog
 from dawr.reliability import correlation
 from dawr.web.problems import BadRequest, problem_of
-from dawr.web.security import SECURITY_HEADERS
+from dawr.web.response import SECURITY_HEADERS
 from dawr.web.server.server import Server, listen
 
 READ_SECONDS = 60

@@ -17,9 +17,7 @@ from dawr.operations.transaction import Transaction
 from dawr.ports import Wants
 from dawr.reliability.idempotency import Reply
 from dawr.stores.sqlite import SqliteStore
-from dawr.web.parts import Parts
-from dawr.web.request import Request
-from dawr.web.routes import Route
+from dawr.web.routes import Parts, Request, Route
 from dawr.web.table import ROUTES
 from tests.builders import DrivenClock, a_queue, a_venue, issue
 from tests.doors.here import Here

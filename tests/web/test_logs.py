@@ -22,10 +22,8 @@ from dawr.observe.instruments import Instruments
 from dawr.operations.admin import ChangeQueue
 from dawr.settings import Settings
 from dawr.web.app import App
-from dawr.web.parts import Parts
-from dawr.web.request import Request
 from dawr.web.response import Response
-from dawr.web.routes import Route
+from dawr.web.routes import Parts, Request, Route
 from tests.builders import a_queue
 from tests.running import Client, DawrServer, zone_where_it_is_noon
 from tests.serving import quiet

@@ -19,10 +19,8 @@ from dawr.reliability.idempotency import ClaimLost, InProgress, KeyReused, Reply
 from dawr.stores.sqlite import SqliteStore
 from dawr.web.api.queues import NoInput
 from dawr.web.app import App
-from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest, problem_of
-from dawr.web.request import Request
-from dawr.web.routes import Route
+from dawr.web.routes import Parts, Request, Route
 from tests.builders import DrivenClock, a_head, a_venue
 from tests.running import PROBLEM_FIELDS, STANDARD_TYPES, Answer, Client, must_be_problem
 from tests.serving import installed, quiet, served

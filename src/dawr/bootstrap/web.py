@@ -2,8 +2,10 @@
 
 import secrets
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from time import time_ns
+from typing import NamedTuple
 
 from dawr.bootstrap.fitness import environment
 from dawr.bootstrap.installation import Dawr
@@ -21,7 +23,7 @@ from dawr.web.auth import Auth
 from dawr.web.client_address import Clients, networks
 from dawr.web.limits import Limits
 from dawr.web.metrics import ByPort, MetricsEndpoint
-from dawr.web.parts import Parts
+from dawr.web.routes import Parts
 from dawr.web.server.server import Server, listen
 from dawr.web.table import ROUTES
 
@@ -65,14 +67,25 @@ def web_app(dawr: Dawr, log: AccessLog, metrics_listener: socket.socket | None =
     return ByPort(app, metrics_listener, beside)
 
 
-def web_server(
-    dawr: Dawr, listener: socket.socket, ready: Callable[[str], None], *, metrics_listener: socket.socket | None
-) -> Server:
+class Listeners(NamedTuple):
+    requests: socket.socket
+    metrics: socket.socket | None
+
+
+@contextmanager
+def listened(settings: Settings) -> Iterator[Listeners]:
+    """The addresses first: when one is taken, nothing was begun."""
+    host, port = settings.metrics_host, settings.metrics_port
+    with listen(settings.host, settings.port) as requests, listen(host, port) if port else nullcontext() as metrics:
+        yield Listeners(requests, metrics)
+
+
+def web_server(dawr: Dawr, listeners: Listeners, ready: Callable[[str], None]) -> Server:
     log = dawr.instruments.log
     return Server(
-        web_app(dawr, log, metrics_listener),
-        listener,
-        also=metrics_listener,
+        web_app(dawr, log, listeners.metrics),
+        listeners.requests,
+        also=listeners.metrics,
         access_log=log,
         new_id=correlation_id,
         ready=ready,
@@ -85,7 +98,3 @@ def instruments_of(settings: Settings, regions: Sequence[Region] | None = None, 
     streams = {route.path for route in ROUTES if route.limit == "stream"}
     metrics = Metrics(regions, slot, untimed=streams)
     return Instruments(logs.access_log_of_server(settings), metrics, tracing.from_environment(environment(), time_ns))
-
-
-def listen_for_metrics(settings: Settings) -> socket.socket | None:
-    return listen(settings.metrics_host, settings.metrics_port) if settings.metrics_port else None

@@ -21,6 +21,13 @@ COMMANDS = {
 
 
 class LazyGroup(click.Group):
+    def invoke(self, ctx: click.Context) -> object:
+        """What is wrong with the set-up or the request is said in a sentence, with exit code 1."""
+        from dawr.cli.options import sentences  # noqa: PLC0415 - help and the version need nothing of it
+
+        with sentences():
+            return super().invoke(ctx)
+
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(COMMANDS)
 

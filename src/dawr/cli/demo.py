@@ -8,9 +8,8 @@ import click
 import uvloop
 
 from dawr import bootstrap
-from dawr.bootstrap import system
-from dawr.cli.options import address_options, data_option, sentences, settings_of
-from dawr.cli.serve import listened, serve_running
+from dawr.cli.options import data_option, host_option, port_option, settings_of
+from dawr.cli.serve import serve_running
 from dawr.domain.venue import VenueId
 from dawr.observe import logs
 from dawr.sample import staff
@@ -22,26 +21,27 @@ DEMO_DATA = "data/demo"
 
 
 @click.command("demo")
-@address_options
+@host_option
+@port_option
 @data_option
 @click.option("--live", is_flag=True, help="Play a day: people come and are served in every queue but lab.")
 @click.option("--password", metavar="TEXT", help="Password of the sample staff account demo; made up otherwise.")
 def command(*, host: str | None, port: int | None, data: str | None, live: bool, password: str | None) -> None:
     """Start the sample venues: a clinic with twelve queues, and a restaurant."""
-    with sentences():
-        settings = settings_of(host=host, port=port, data=data or DEMO_DATA, database_url="")
-        logs.configure(settings)
-        uvloop.run((_play if live else _show)(settings, password))
+    settings = settings_of(host=host, port=port, data=data or DEMO_DATA, database_url="")
+    logs.configure(settings)
+    with bootstrap.listened(settings) as listeners:
+        uvloop.run((_play if live else _show)(settings, listeners, password))
 
 
-async def _show(settings: Settings, password: str | None) -> None:
-    async with listened(settings) as listeners, bootstrap.running(settings, bootstrap.instruments_of(settings)) as dawr:
+async def _show(settings: Settings, listeners: bootstrap.Listeners, password: str | None) -> None:
+    async with bootstrap.running(settings, bootstrap.instruments_of(settings)) as dawr:
         await _set_up_samples(dawr, password)
         await serve_running(dawr, listeners)
 
 
-async def _play(settings: Settings, password: str | None) -> None:
-    async with listened(settings) as listeners, bootstrap.running(settings, bootstrap.instruments_of(settings)) as dawr:
+async def _play(settings: Settings, listeners: bootstrap.Listeners, password: str | None) -> None:
+    async with bootstrap.running(settings, bootstrap.instruments_of(settings)) as dawr:
         venues = await _set_up_samples(dawr, password)
         life = asyncio.create_task(SampleLife(dawr.engine, dawr.ids, SystemRandom()).play(venues))
         try:
@@ -56,7 +56,9 @@ async def _set_up_samples(dawr: bootstrap.Dawr, password: str | None) -> list[Ve
     known = await dawr.store.venue_ids()
     venues = [known.get(venue.slug) or await dawr.set_up(venue) for venue in (CLINIC, RESTAURANT)]
     chosen = dawr.ids.token() if password is None else password
-    account = await staff.set_up_account(dawr.store.accounts, dawr.passwords, system.now, dawr.ids, password=chosen)
+    account = await staff.set_up_account(
+        dawr.store.accounts, dawr.passwords, bootstrap.system.now, dawr.ids, password=chosen
+    )
     await staff.add_to_venues(dawr.engine, account, venues)
     if password is None:
         click.echo(f"Sign in as {account.username} with the password {chosen}")

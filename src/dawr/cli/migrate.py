@@ -1,15 +1,12 @@
 """`dawr migrate`: bring the schema up to date, settle a restored copy, or move to PostgreSQL."""
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
 from dawr import bootstrap
-from dawr.bootstrap import system
-from dawr.cli.options import data_option, sentences, settings_of
+from dawr.cli.options import data_option, settings_of
 from dawr.settings import Settings
 from dawr.stores.data_directory import DataDirectory, DataDirectoryUnfit
 from dawr.stores.moving import Compared, Copy, MoveFailed, copy_to_postgres, without_secrets
@@ -24,13 +21,12 @@ def command(*, data: str | None, to: str | None, back: bool) -> None:
     """Bring the database's schema up to date. `serve` does this too when it starts."""
     if to is not None and back:
         raise click.UsageError("--to and --back are two ways: choose one.")
-    with sentences():
-        if to is not None:
-            _move(_embedded(data), to)
-        elif back:
-            _go_back(_embedded(data))
-        else:
-            asyncio.run(_migrate(settings_of(data=data)))
+    if to is not None:
+        _move(_embedded(data), to)
+    elif back:
+        _go_back(_embedded(data))
+    else:
+        asyncio.run(_migrate(settings_of(data=data)))
 
 
 async def _migrate(settings: Settings) -> None:
@@ -40,7 +36,7 @@ async def _migrate(settings: Settings) -> None:
             click.echo(f"Applied {title}.")
         if not applied:
             click.echo("The schema is up to date.")
-        if venues := await store.renew_epochs(system.SystemIds().epoch):
+        if venues := await store.renew_epochs(bootstrap.system.SystemIds().epoch):
             click.echo(f"This is a restored copy: its event streams begin new epochs (venues: {venues}).")
 
 
@@ -58,14 +54,16 @@ def _move(directory: DataDirectory, to: str) -> None:
     if not to.startswith(("postgresql://", "postgres://")):
         raise MoveFailed("The address after --to must begin with postgresql://.")
     directory.lock()
-    with _unlocked_at_the_end(directory):
-        copy = asyncio.run(copy_to_postgres(directory.database, to, clock=system.now))
+    try:
+        copy = asyncio.run(copy_to_postgres(directory.database, to, clock=bootstrap.system.now))
         _print_table(copy)
         if not copy.is_proved:
             raise MoveFailed("The copy is not equal to its source, and was taken back. Nothing was moved.")
         place = without_secrets(to)
         directory.mark_moved(place)
         _say_moved(directory, copy, place)
+    finally:
+        directory.unlock()
 
 
 def _print_table(copy: Copy) -> None:
@@ -95,7 +93,7 @@ def _say_moved(directory: DataDirectory, copy: Copy, place: str) -> None:
 
 def _go_back(directory: DataDirectory) -> None:
     directory.hold()
-    with _unlocked_at_the_end(directory):
+    try:
         place = directory.moved_to()
         if place is None:
             raise MoveFailed(f"{directory.path} has not moved: it gives numbers as before.")
@@ -103,20 +101,14 @@ def _go_back(directory: DataDirectory) -> None:
         directory.unmark_moved()
         click.echo(f"{directory.path} gives numbers again, from where it stopped when it moved to {place}.")
         click.echo("What was done there since is not known here. Its event streams begin new epochs at the next start.")
+    finally:
+        directory.unlock()
 
 
 async def _mark_copy(directory: DataDirectory) -> None:
     """Its history and the other database's went different ways: no stream may resume from one into the other."""
-    store = SqliteStore(directory.database, clock=system.now)
+    store = SqliteStore(directory.database, clock=bootstrap.system.now)
     try:
         await store.change_rows("mark_copy")
     finally:
         await store.close()
-
-
-@contextmanager
-def _unlocked_at_the_end(directory: DataDirectory) -> Iterator[None]:
-    try:
-        yield
-    finally:
-        directory.unlock()

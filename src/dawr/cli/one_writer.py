@@ -1,4 +1,4 @@
-"""A tool that writes does it itself, or has the running server do it: an embedded database has one writer."""
+"""A tool looks for itself; it writes itself or has the running server do it: an embedded database has one writer."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -7,11 +7,10 @@ from typing import TypeVar
 
 import msgspec
 
-from dawr import bootstrap
-from dawr.bootstrap import control
-from dawr.bootstrap.installation import COMMAND_LINE, Dawr
+from dawr.bootstrap import COMMAND_LINE, Dawr, at_hand, control, reading, system
+from dawr.engine.engine import Engine
 from dawr.observe import logs
-from dawr.operations.operation import Operation
+from dawr.operations.operation import Operation, View
 from dawr.settings import Settings
 from dawr.stores.data_directory import DataDirectory, DataDirectoryInUse
 
@@ -25,7 +24,7 @@ def write(settings: Settings, command: str, argument: object, do: Callable[[Dawr
     """
 
     async def here() -> str:
-        async with bootstrap.at_hand(settings) as dawr:
+        async with at_hand(settings) as dawr:
             return await do(dawr)
 
     quietly = settings.log_level if settings.log_level == "error" else "warning"
@@ -35,6 +34,17 @@ def write(settings: Settings, command: str, argument: object, do: Callable[[Dawr
     except DataDirectoryInUse:
         answer = control.ask(DataDirectory(Path(settings.data)).control_socket, command, argument)
         return msgspec.json.decode(answer, type=str)
+
+
+def look(settings: Settings, venue: str, view: View[R]) -> R:
+    """Be told about a venue, by its slug or id, also while a server writes."""
+
+    async def here() -> R:
+        async with reading(settings) as store:
+            engine = Engine(store, system.now)
+            return await engine.read(await engine.find_venue(venue), view)
+
+    return asyncio.run(here())
 
 
 async def do(dawr: Dawr, venue: str, operation: Operation[R]) -> R:

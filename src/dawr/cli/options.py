@@ -1,8 +1,7 @@
 """What commands share: the options that overrule settings, and sentences instead of stack traces."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
 
 import click
 
@@ -16,8 +15,6 @@ from dawr.stores.data_directory import DataDirectoryUnfit
 from dawr.stores.migrations import SchemaUnfit
 from dawr.stores.moving import MoveFailed
 from dawr.web.server.server import AddressTaken
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 SAID_IN_A_SENTENCE = (
     AddressTaken,
@@ -33,18 +30,12 @@ SAID_IN_A_SENTENCE = (
 )
 
 
-def data_option(command: F) -> F:
-    return click.option("--data", metavar="DIR", help="Directory of the embedded database (DAWR_DATA).")(command)
-
-
-def venue_option(command: F) -> F:
-    sentence = "The venue; the clinic door's by default (DAWR_CLINIC_VENUE)."
-    return click.option("--venue", metavar="SLUG", help=sentence)(command)
-
-
-def address_options(command: F) -> F:
-    command = click.option("--port", type=int, help="Port to listen on (DAWR_PORT).")(command)
-    return click.option("--host", help="Address to listen on (DAWR_HOST).")(command)
+host_option = click.option("--host", help="Address to listen on (DAWR_HOST).")
+port_option = click.option("--port", type=int, help="Port to listen on (DAWR_PORT).")
+data_option = click.option("--data", metavar="DIR", help="Directory of the embedded database (DAWR_DATA).")
+venue_option = click.option(
+    "--venue", metavar="SLUG", help="The venue; the clinic door's by default (DAWR_CLINIC_VENUE)."
+)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from dawr.cli.options import data_option, sentences, settings_of
+from dawr.cli.options import data_option, settings_of
 from dawr.stores.backup import restore_sqlite
 from dawr.stores.data_directory import DataDirectory
 
@@ -14,12 +14,11 @@ from dawr.stores.data_directory import DataDirectory
 @click.argument("source", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 def command(data: str | None, source: Path) -> None:
     """Put the backup SOURCE in an empty data directory. For PostgreSQL see docs/run/backup.md."""
-    with sentences():
-        settings = settings_of(data=data)
-        if settings.database_url:
-            raise click.ClickException("Restore PostgreSQL with pg_restore, as docs/run/backup.md says.")
-        directory = DataDirectory(Path(settings.data))
-        directory.prepare()
-        directory.lock()
-        restore_sqlite(source, directory.database)
-        click.echo(f"Restored {source}. The next start begins new event streams.")
+    settings = settings_of(data=data)
+    if settings.database_url:
+        raise click.ClickException("Restore PostgreSQL with pg_restore, as docs/run/backup.md says.")
+    directory = DataDirectory(Path(settings.data))
+    directory.prepare()
+    directory.lock()
+    restore_sqlite(source, directory.database)
+    click.echo(f"Restored {source}. The next start begins new event streams.")

@@ -6,63 +6,43 @@ processes share is one that neither can trust.
 
 import asyncio
 import signal
-import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import NamedTuple, Protocol, TypeVar
+from typing import TypeVar
 
 import click
 import msgspec
 import uvloop
 
 from dawr import bootstrap
-from dawr.bootstrap import system
 from dawr.bootstrap.supervisor import Life, Supervisor, in_a_child
 from dawr.cli.options import sentences
 from dawr.observe.metrics.region import Region
 from dawr.settings import Settings
-from dawr.web.server.server import listen, url_of
+from dawr.web.server.server import url_of
 
 T = TypeVar("T")
 
 
-class SayReady(Protocol):
-    def __call__(self, url: str, *, owner_code: str | None) -> None: ...
-
-
-class Inherited(NamedTuple):
-    """What is made before the fork, and so is every worker's."""
-
-    listener: socket.socket
-    metrics_listener: socket.socket | None
-    regions: Sequence[Region]
-    """Where each worker counts."""
-
-    def close(self) -> None:
-        self.listener.close()
-        if self.metrics_listener is not None:
-            self.metrics_listener.close()
-
-
-def serve(settings: Settings, *, ready: SayReady) -> int:
-    """Until a signal says stop; the exit code."""
-    inherited = Inherited(
-        listen(settings.host, settings.port),
-        bootstrap.listen_for_metrics(settings),
-        [Region() for _ in range(settings.workers)],
-    )
-    url = url_of(inherited.listener)
+def serve(settings: Settings, listeners: bootstrap.Listeners, *, ready: Callable[[str, str | None], None]) -> int:
+    """Until a signal says stop; the exit code. What is made before the fork is every worker's."""
+    regions = [Region() for _ in range(settings.workers)]
     prepared = in_a_child(lambda: _in_sentences(lambda: uvloop.run(_prepare(settings))))
     if prepared is None:
         return 1
     identity, owner_code = msgspec.json.decode(prepared, type=tuple[str, str | None])
+
+    def stop_listening() -> None:
+        for listener in filter(None, listeners):
+            listener.close()
+
     return Supervisor(
         settings.workers,
-        lambda life: _in_sentences(lambda: uvloop.run(_work(settings, identity, inherited, life))),
-        ready=partial(ready, url, owner_code=owner_code),
-        stopping=inherited.close,
-        ended=lambda slot: inherited.regions[slot].die(),
+        lambda life: _in_sentences(lambda: uvloop.run(_work(settings, identity, listeners, regions, life))),
+        ready=partial(ready, url_of(listeners.requests), owner_code),
+        stopping=stop_listening,
+        ended=lambda slot: regions[slot].die(),
     ).run()
 
 
@@ -75,14 +55,15 @@ async def _prepare(settings: Settings) -> bytes:
         return msgspec.json.encode((await dawr.store.identity(), await dawr.accounts.owner_code()))
 
 
-async def _work(settings: Settings, identity: str, inherited: Inherited, life: Life) -> None:
-    instruments = bootstrap.instruments_of(settings, inherited.regions, life.slot)
+async def _work(
+    settings: Settings, identity: str, listeners: bootstrap.Listeners, regions: Sequence[Region], life: Life
+) -> None:
+    """`regions`: where each worker counts."""
+    instruments = bootstrap.instruments_of(settings, regions, life.slot)
     async with bootstrap.running(settings, instruments, identity=identity) as dawr:
         await dawr.store.warm_up()
-        system.collect_garbage_seldom()
-        server = bootstrap.web_server(
-            dawr, inherited.listener, lambda _: life.say_ready(), metrics_listener=inherited.metrics_listener
-        )
+        bootstrap.system.collect_garbage_seldom()
+        server = bootstrap.web_server(dawr, listeners, lambda _: life.say_ready())
         with _told(life.parent_gone, lambda: server.handle_exit(signal.SIGTERM, None)):
             async with instruments.log.flushing():
                 await server.run_until_stopped()

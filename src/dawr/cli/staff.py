@@ -1,25 +1,19 @@
 """`dawr staff`: who works where, with which role and password. Also while the server runs."""
 
-import asyncio
 import sys
 from typing import Literal
 
 import click
 import msgspec
 
-from dawr import bootstrap
-from dawr.bootstrap import system
-from dawr.bootstrap.installation import COMMAND_LINE, Dawr
+from dawr.bootstrap import COMMAND_LINE, Dawr
 from dawr.cli import one_writer
-from dawr.cli.options import data_option, sentences, settings_of, venue_option
+from dawr.cli.options import data_option, settings_of, venue_option
 from dawr.domain.account import checked_username
 from dawr.domain.errors import InvalidValue
-from dawr.domain.staff import ROLES, Role, StaffMember
-from dawr.engine.engine import Engine
+from dawr.domain.staff import ROLES, Role
 from dawr.operations.people import ChangeRole, DisableStaff, EnableStaff, LookAtStaff
 from dawr.settings import Settings
-
-EVERYWHERE = "everywhere"
 
 role_option = click.option("--role", type=click.Choice(ROLES), required=True, help="What they may do there.")
 somewhere_option = click.option("--venue", metavar="SLUG", help="Only at this venue; everywhere by default.")
@@ -50,10 +44,9 @@ def command() -> None:
 @click.argument("name")
 def add(*, data: str | None, venue: str | None, role: Role, password_stdin: bool, name: str) -> None:
     """Add NAME to a venue. Whoever has an account already keeps their password."""
-    with sentences():
-        settings = settings_of(data=data)
-        slug = venue or settings.clinic_venue
-        _write(settings, StaffChange("add", name, slug, role, _given_password(from_stdin=password_stdin)))
+    settings = settings_of(data=data)
+    slug = venue or settings.clinic_venue
+    _write(settings, StaffChange("add", name, slug, role, _given_password(from_stdin=password_stdin)))
 
 
 @command.command("role")
@@ -63,9 +56,8 @@ def add(*, data: str | None, venue: str | None, role: Role, password_stdin: bool
 @click.argument("role", type=click.Choice(ROLES))
 def change_role(data: str | None, venue: str | None, name: str, role: Role) -> None:
     """Give NAME another ROLE at a venue."""
-    with sentences():
-        settings = settings_of(data=data)
-        _write(settings, StaffChange("role", name, venue or settings.clinic_venue, role))
+    settings = settings_of(data=data)
+    _write(settings, StaffChange("role", name, venue or settings.clinic_venue, role))
 
 
 @command.command("disable")
@@ -74,8 +66,7 @@ def change_role(data: str | None, venue: str | None, name: str, role: Role) -> N
 @click.argument("name")
 def disable(data: str | None, venue: str | None, name: str) -> None:
     """Shut NAME out, and end their sessions."""
-    with sentences():
-        _write(settings_of(data=data), StaffChange("disable", name, venue))
+    _write(settings_of(data=data), StaffChange("disable", name, venue))
 
 
 @command.command("enable")
@@ -84,8 +75,7 @@ def disable(data: str | None, venue: str | None, name: str) -> None:
 @click.argument("name")
 def enable(data: str | None, venue: str | None, name: str) -> None:
     """Let NAME in again."""
-    with sentences():
-        _write(settings_of(data=data), StaffChange("enable", name, venue))
+    _write(settings_of(data=data), StaffChange("enable", name, venue))
 
 
 @command.command("password")
@@ -94,9 +84,8 @@ def enable(data: str | None, venue: str | None, name: str) -> None:
 @click.argument("name")
 def password(*, data: str | None, password_stdin: bool, name: str) -> None:
     """Give NAME a new password, and end their sessions."""
-    with sentences():
-        given = _given_password(from_stdin=password_stdin)
-        _write(settings_of(data=data), StaffChange("password", name, password=given))
+    given = _given_password(from_stdin=password_stdin)
+    _write(settings_of(data=data), StaffChange("password", name, password=given))
 
 
 @command.command("list")
@@ -104,11 +93,10 @@ def password(*, data: str | None, password_stdin: bool, name: str) -> None:
 @venue_option
 def list_staff(data: str | None, venue: str | None) -> None:
     """Print who works at a venue: name, role, and whether they are disabled."""
-    with sentences():
-        settings = settings_of(data=data)
-        for member in asyncio.run(_staff(settings, venue or settings.clinic_venue)):
-            state = "" if member.is_active else "  disabled"
-            click.echo(f"{member.username}  {member.role}{state}")
+    settings = settings_of(data=data)
+    for member in one_writer.look(settings, venue or settings.clinic_venue, LookAtStaff()):
+        state = "" if member.is_active else "  disabled"
+        click.echo(f"{member.username}  {member.role}{state}")
 
 
 async def change(dawr: Dawr, change: StaffChange) -> str:
@@ -158,7 +146,7 @@ async def _everywhere(dawr: Dawr, name: str, verb: str) -> str:
         await dawr.accounts.enable(name, origin=COMMAND_LINE)
     else:
         raise InvalidValue("venue", "Say at which venue.")
-    return f"{name} is {verb}d {EVERYWHERE}."
+    return f"{name} is {verb}d everywhere."
 
 
 def _role(change: StaffChange) -> Role:
@@ -176,12 +164,5 @@ def _given_password(*, from_stdin: bool) -> str | None:
     if from_stdin:
         return sys.stdin.readline().rstrip("\r\n")
     if sys.stdin.isatty():
-        typed: str = click.prompt("Password", hide_input=True, confirmation_prompt=True)
-        return typed
+        return str(click.prompt("Password", hide_input=True, confirmation_prompt=True))
     return None
-
-
-async def _staff(settings: Settings, slug: str) -> tuple[StaffMember, ...]:
-    async with bootstrap.reading(settings) as store:
-        engine = Engine(store, system.now)
-        return await engine.read(await engine.find_venue(slug), LookAtStaff())

@@ -1,23 +1,16 @@
 """`dawr token`: bearer tokens for programs, kiosks and displays. Also while the server runs."""
 
-import asyncio
-
 import click
 import msgspec
 
-from dawr import bootstrap
-from dawr.bootstrap import system
-from dawr.bootstrap.installation import COMMAND_LINE, Dawr
+from dawr.bootstrap import COMMAND_LINE, Dawr
 from dawr.cli import one_writer
-from dawr.cli.options import data_option, sentences, settings_of, venue_option
+from dawr.cli.options import data_option, settings_of, venue_option
 from dawr.domain.errors import UnknownToken, UnknownVenue
 from dawr.domain.staff import ROLES, Role
-from dawr.domain.token import Token, TokenId, TokenKind, venue_of
-from dawr.engine.engine import Engine
+from dawr.domain.token import TokenId, TokenKind, venue_of
 from dawr.operations.tokens import LookAtTokens, RevokeToken
 from dawr.settings import Settings
-
-KINDS = ("api", "kiosk", "display")
 
 
 class NewToken(msgspec.Struct, frozen=True, tag="new"):
@@ -43,14 +36,13 @@ def command() -> None:
 @command.command("new")
 @data_option
 @venue_option
-@click.option("--kind", type=click.Choice(KINDS), required=True, help="Who will hold it.")
+@click.option("--kind", type=click.Choice(("api", "kiosk", "display")), required=True, help="Who will hold it.")
 @click.option("--role", type=click.Choice(ROLES), help="What an API token may; a kiosk or display has its own.")
 @click.option("--name", metavar="TEXT", required=True, help="What it is for, or where it stands.")
 def new(data: str | None, venue: str | None, kind: TokenKind, role: Role | None, name: str) -> None:
     """Make a token and print it. It is told this once."""
-    with sentences():
-        settings = settings_of(data=data)
-        _write(settings, NewToken(venue or settings.clinic_venue, kind, name, role))
+    settings = settings_of(data=data)
+    _write(settings, NewToken(venue or settings.clinic_venue, kind, name, role))
 
 
 @command.command("revoke")
@@ -58,8 +50,7 @@ def new(data: str | None, venue: str | None, kind: TokenKind, role: Role | None,
 @click.argument("token_id", metavar="ID")
 def revoke(data: str | None, token_id: str) -> None:
     """End the token ID at once."""
-    with sentences():
-        _write(settings_of(data=data), RevokedToken(token_id))
+    _write(settings_of(data=data), RevokedToken(token_id))
 
 
 @command.command("list")
@@ -67,11 +58,10 @@ def revoke(data: str | None, token_id: str) -> None:
 @venue_option
 def list_tokens(data: str | None, venue: str | None) -> None:
     """Print a venue's tokens: id, kind, role, name, and whether it is revoked."""
-    with sentences():
-        settings = settings_of(data=data)
-        for token in asyncio.run(_tokens(settings, venue or settings.clinic_venue)):
-            state = "" if token.is_active else "  revoked"
-            click.echo(f"{token.token_id}  {token.kind}  {token.role}  {token.name}{state}")
+    settings = settings_of(data=data)
+    for token in one_writer.look(settings, venue or settings.clinic_venue, LookAtTokens()):
+        state = "" if token.is_active else "  revoked"
+        click.echo(f"{token.token_id}  {token.kind}  {token.role}  {token.name}{state}")
 
 
 async def change(dawr: Dawr, change: TokenChange) -> str:
@@ -93,9 +83,3 @@ async def change(dawr: Dawr, change: TokenChange) -> str:
 
 def _write(settings: Settings, asked: TokenChange) -> None:
     click.echo(one_writer.write(settings, "change-token", asked, lambda dawr: change(dawr, asked)))
-
-
-async def _tokens(settings: Settings, slug: str) -> tuple[Token, ...]:
-    async with bootstrap.reading(settings) as store:
-        engine = Engine(store, system.now)
-        return await engine.read(await engine.find_venue(slug), LookAtTokens())

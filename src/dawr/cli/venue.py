@@ -7,11 +7,9 @@ import click
 import msgspec
 
 from dawr import bootstrap
-from dawr.bootstrap import system
 from dawr.cli import one_writer
-from dawr.cli.options import data_option, sentences, settings_of
+from dawr.cli.options import data_option, settings_of
 from dawr.domain.venue import Venue
-from dawr.engine.engine import Engine
 from dawr.operations.snapshots import LookAtVenue
 from dawr.settings import Settings
 
@@ -25,9 +23,8 @@ def command() -> None:
 @data_option
 def list_venues(data: str | None) -> None:
     """Print every venue's slug."""
-    with sentences():
-        for slug in asyncio.run(_slugs(settings_of(data=data))):
-            click.echo(slug)
+    for slug in asyncio.run(_slugs(settings_of(data=data))):
+        click.echo(slug)
 
 
 @command.command("show")
@@ -35,9 +32,8 @@ def list_venues(data: str | None) -> None:
 @click.argument("slug")
 def show(data: str | None, slug: str) -> None:
     """Print a venue's set-up as JSON, ready to be changed and applied again."""
-    with sentences():
-        venue = asyncio.run(_venue(settings_of(data=data), slug))
-        click.echo(msgspec.json.format(msgspec.json.encode(venue)).decode())
+    venue, _ = one_writer.look(settings_of(data=data), slug, LookAtVenue())
+    click.echo(msgspec.json.format(msgspec.json.encode(venue)).decode())
 
 
 @command.command("apply")
@@ -45,23 +41,15 @@ def show(data: str | None, slug: str) -> None:
 @click.argument("file", type=click.File("rb"))
 def apply(data: str | None, file: BinaryIO) -> None:
     """Make the venue that FILE describes, or change it (- is standard input)."""
-    with sentences():
-        try:
-            document = msgspec.json.decode(file.read(), type=dict[str, object])
-            venue = msgspec.convert({"id": "", **document}, Venue)
-        except msgspec.MsgspecError as error:
-            raise click.ClickException(f"{file.name} does not describe a venue: {error}.") from error
-        venue_id = one_writer.write(settings_of(data=data), "set-up", venue, lambda dawr: dawr.set_up(venue))
-        click.echo(f"Venue {venue.slug} is set up ({venue_id}).")
+    try:
+        document = msgspec.json.decode(file.read(), type=dict[str, object])
+        venue = msgspec.convert({"id": "", **document}, Venue)
+    except msgspec.MsgspecError as error:
+        raise click.ClickException(f"{file.name} does not describe a venue: {error}.") from error
+    venue_id = one_writer.write(settings_of(data=data), "set-up", venue, lambda dawr: dawr.set_up(venue))
+    click.echo(f"Venue {venue.slug} is set up ({venue_id}).")
 
 
 async def _slugs(settings: Settings) -> list[str]:
     async with bootstrap.reading(settings) as store:
         return list(await store.venue_ids())
-
-
-async def _venue(settings: Settings, slug: str) -> Venue:
-    async with bootstrap.reading(settings) as store:
-        engine = Engine(store, system.now)
-        venue, _ = await engine.read(await engine.find_venue(slug), LookAtVenue())
-        return venue

@@ -84,11 +84,10 @@ class PersonalForm(Protocol):
         """It became nearly their turn."""
 
 
-class Notices(Protocol):
+class Notices(msgspec.Struct, frozen=True):
     """What everybody is told about the stream itself."""
 
-    def stale(self) -> bytes:
-        """The store is away: what is shown may be out of date."""
-
-    def fresh(self) -> bytes:
-        """What is shown is true again."""
+    stale: bytes
+    """The store is away: what is shown may be out of date."""
+    fresh: bytes
+    """What is shown is true again."""

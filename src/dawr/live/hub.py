@@ -187,7 +187,7 @@ class Hub:
             if feed.is_stale:
                 feed.is_stale = False
                 for watcher in tuple(feed.watchers):
-                    watcher.push(watcher.notices.fresh())
+                    watcher.push(watcher.notices.fresh)
         await self._judge_staff()
 
     # Inside
@@ -296,7 +296,7 @@ class Hub:
             if not feed.is_stale:
                 feed.is_stale = True
                 for watcher in tuple(feed.watchers):
-                    watcher.push(watcher.notices.stale())
+                    watcher.push(watcher.notices.stale)
 
     async def _poll_or_log(self) -> None:
         try:

@@ -118,7 +118,7 @@ class Opening:
         if form is not None and form.queue_id is not None and self._following is not None:
             self.frames.append(form.present(self._following.line.facts, self._feed.at))
         if self._feed.is_stale:
-            self.frames.append(self._wish.notices.stale())
+            self.frames.append(self._wish.notices.stale)
 
     def personal(self, followed: Followed) -> Standing:
         """Where the visitor stands now. Who resumes is told if their turn came near meanwhile, and nothing twice."""

@@ -51,7 +51,7 @@ class Watcher:
         self._waiting: asyncio.Future[None] | None = None
         self.seat: Seat | None = None
         """Where the hub keeps it."""
-        self.cut: Callable[[], None] | None = None
+        self.cut: Callable[[], object] | None = None
         """Breaks a connection whose reader has stopped reading."""
         self.sending_since: float | None = None
         self.is_ended = False

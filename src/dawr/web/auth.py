@@ -5,7 +5,6 @@ page asks for, so for a change the browser must say that the page is ours.
 """
 
 from collections.abc import Awaitable, Callable
-from typing import NoReturn
 
 from dawr.accounts.accounts import SESSION, TOKEN, Accounts
 from dawr.domain.account import SignedIn
@@ -13,11 +12,9 @@ from dawr.domain.errors import UnknownTicket, UnknownVenue
 from dawr.domain.staff import Role
 from dawr.domain.token import Token
 from dawr.domain.venue import VenueId
-from dawr.web.caller import ANYBODY, DEVICES, Caller
 from dawr.web.client_address import Clients
-from dawr.web.http import cookies
 from dawr.web.problems import BadRequest
-from dawr.web.request import RawRequest
+from dawr.web.request import ANYBODY, DEVICES, Caller, RawRequest, cookies
 from dawr.web.response import Header
 
 SECURE_COOKIE = "__Host-dawr"
@@ -75,7 +72,7 @@ class Auth:
             token = await which_token(credentials)
             if token is not None:
                 return Caller(f"token:{token.token_id}", {token.venue_id: token.role}, token_kind=token.kind)
-        raise _bad_credentials()
+        raise BadRequest(401, "credentials-invalid", "This session or token is not, or no longer, valid.", CHALLENGE)
 
     async def _by_cookie(self, raw: RawRequest, who: Who) -> Caller:
         given = cookies(raw)
@@ -98,8 +95,7 @@ class Auth:
 
 def must_be_allowed(caller: Caller, needed: Role, venue_id: VenueId, venue: str, *, by: str | None) -> None:
     """Nobody: 401. Somebody of another venue: 404, as if it were not there. Somebody of too low a role: 403."""
-    if not caller.is_known:
-        _refuse_nobody()
+    must_be_known(caller)
     if venue_id not in caller.roles:
         raise UnknownTicket if by == "ticket" else UnknownVenue(venue)
     if not caller.may(needed, venue_id):
@@ -110,7 +106,7 @@ def must_be_allowed(caller: Caller, needed: Role, venue_id: VenueId, venue: str,
 
 def must_be_known(caller: Caller) -> None:
     if not caller.is_known:
-        _refuse_nobody()
+        raise BadRequest(401, "not-signed-in", "Sign in, or send a token as bearer.", CHALLENGE)
 
 
 def _account(signed_in: SignedIn, session: str | None) -> Caller:
@@ -130,11 +126,3 @@ def _is_from_our_own_page(raw: RawRequest) -> bool:
     # `Origin: null` names no host. An empty Host would be the same as that, and is nobody's.
     host = raw.headers.get(b"host", b"")
     return host != b"" and raw.headers.get(b"origin", b"").partition(b"://")[2] == host
-
-
-def _refuse_nobody() -> NoReturn:
-    raise BadRequest(401, "not-signed-in", "Sign in, or send a token as bearer.", CHALLENGE)
-
-
-def _bad_credentials() -> BadRequest:
-    return BadRequest(401, "credentials-invalid", "This session or token is not, or no longer, valid.", CHALLENGE)

@@ -7,6 +7,7 @@ is the client. Whatever stands before it, the client may have written itself.
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 from dawr.reliability.asgi import Scope
@@ -32,7 +33,7 @@ class Clients:
 
     def __init__(self, trusted: Iterable[Network]) -> None:
         self._trusted = tuple(trusted)
-        self._peers: dict[str, bool] = {}
+        self._trusts = lru_cache(MOST_PEERS_REMEMBERED)(self._is_trusted)
 
     def client_of(self, scope: Scope) -> str:
         peer = _peer(scope)
@@ -48,15 +49,9 @@ class Clients:
         # The last word is that of the proxy next to us.
         return bool(said) and said[-1].rpartition(b",")[2].strip().lower() == b"https" and self._trusts(_peer(scope))
 
-    def _trusts(self, peer: str) -> bool:
-        known = self._peers.get(peer)
-        if known is None:
-            address = parsed(peer)
-            known = address is not None and self._is_proxy(address)
-            if len(self._peers) >= MOST_PEERS_REMEMBERED:
-                self._peers.clear()
-            self._peers[peer] = known
-        return known
+    def _is_trusted(self, peer: str) -> bool:
+        address = parsed(peer)
+        return address is not None and self._is_proxy(address)
 
     def _is_proxy(self, address: Address) -> bool:
         return any(address in network for network in self._trusted)

@@ -14,14 +14,11 @@ from dawr.reliability.fingerprint import fingerprint
 from dawr.reliability.idempotency import AnswerKey, Claim, Reply
 from dawr.reliability.rate_limit import Verdict, headers
 from dawr.web.auth import must_be_allowed, must_be_known
-from dawr.web.caller import ANYBODY, Caller
 from dawr.web.event_stream import Stream
-from dawr.web.http import checked_key, idempotency_key, read_json, read_query
-from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest
-from dawr.web.request import RawRequest, Request
+from dawr.web.request import ANYBODY, Caller, RawRequest, checked_key, idempotency_key, read_json, read_query
 from dawr.web.response import JSON, PROBLEM_JSON, Header, Response
-from dawr.web.routes import Route
+from dawr.web.routes import Parts, Request, Route
 
 REPLAYED: Header = (b"idempotency-replayed", b"true")
 LONGEST_PARAMETER = 200
@@ -86,13 +83,10 @@ class Endpoint:
         return await self._who_asks(raw, self._parts.auth.caller_now)
 
     async def _who_asks(self, raw: RawRequest, look: Callable[[RawRequest], Awaitable[Caller]]) -> Caller:
-        """Credentials that are no good are charged to the address: looking them up is work, too."""
         try:
             return await look(raw)
         except BadRequest:
-            verdict = await self._parts.limits.charge("look", ANYBODY, raw)
-            if verdict is not None and not verdict.allowed:
-                raise self._parts.limits.refusal(verdict) from None
+            await self._parts.limits.charge_stranger(raw)
             raise
 
     async def _read(self, raw: RawRequest, caller: Caller, venue_id: VenueId, venue: str) -> tuple[Caller, Any]:

@@ -46,17 +46,13 @@ class Stream:
             gone.cancel()
 
 
-def _cutter(scope: Scope) -> Callable[[], None]:
+def _cutter(scope: Scope) -> Callable[[], object]:
     """How to break a connection off when its reader has stopped reading: by the server, or by ending its task."""
-    abort: Callable[[], None] | None = (scope.get("extensions") or {}).get("dawr.abort")
+    abort: Callable[[], object] | None = (scope.get("extensions") or {}).get("dawr.abort")
     if abort is not None:
         return abort
     task = asyncio.current_task()
-    return (lambda: None) if task is None else lambda: _cancel(task)
-
-
-def _cancel(task: "asyncio.Task[object]") -> None:
-    task.cancel()
+    return (lambda: None) if task is None else task.cancel
 
 
 async def _until_gone(receive: Receive, watcher: Watcher) -> None:

@@ -8,11 +8,9 @@ from dawr import __version__
 from dawr.ports import Busy, StoreFault
 from dawr.reliability.works import WorkState
 from dawr.web.api.queues import NoInput
-from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest, problem_of
-from dawr.web.request import Request
 from dawr.web.response import Response, answered
-from dawr.web.routes import Route
+from dawr.web.routes import Parts, Request, Route
 
 TAG = "health"
 
@@ -86,8 +84,9 @@ async def health(parts: Parts, _: Request[NoInput]) -> Response:
 async def clinic_health(parts: Parts, _: Request[NoInput]) -> Response:
     """The same in the clinic's words."""
     await parts.engine.ready()
-    status: Literal["HEALTHY", "DEGRADED"] = "DEGRADED" if _is_degraded(parts) else "HEALTHY"
-    return answered(ClinicHealth(success=True, status=status, version=__version__))
+    return answered(
+        ClinicHealth(success=True, status="DEGRADED" if _is_degraded(parts) else "HEALTHY", version=__version__)
+    )
 
 
 def _is_degraded(parts: Parts) -> bool:

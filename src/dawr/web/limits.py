@@ -2,10 +2,9 @@
 
 from dawr.reliability.rate_limit import Hits, Limiter, Policy, Verdict, headers
 from dawr.settings import Settings
-from dawr.web.caller import DEVICES, Caller
 from dawr.web.client_address import Clients, limit_key
 from dawr.web.problems import BadRequest
-from dawr.web.request import RawRequest
+from dawr.web.request import ANYBODY, DEVICES, Caller, RawRequest
 
 MINUTE = 60
 QUARTER = 15 * 60
@@ -49,8 +48,15 @@ class Limits:
             return None
         return await self._limiter.charge(*self._whose(limit, caller, raw))
 
-    async def give_back(self, verdict: Verdict) -> None:
-        await self._limiter.give_back(verdict)
+    async def charge_stranger(self, raw: RawRequest) -> None:
+        """Credentials that are no good are charged to the address: looking them up is work, too."""
+        verdict = await self.charge("look", ANYBODY, raw)
+        if verdict is not None and not verdict.allowed:
+            raise self.refusal(verdict) from None
+
+    async def give_back(self, *verdicts: Verdict) -> None:
+        for verdict in verdicts:
+            await self._limiter.give_back(verdict)
 
     def refusal(self, verdict: Verdict) -> TooMany:
         """What the caller is told, and a hit that is noted."""
@@ -63,15 +69,10 @@ class Limits:
         for key in self._login_keys(username, raw) if self._on else ():
             verdict = await self._limiter.charge(self._login, key)
             if not verdict.allowed:
-                for other in charged:
-                    await self._limiter.give_back(other)
+                await self.give_back(*charged)
                 raise self.refusal(verdict)
             charged.append(verdict)
         return charged
-
-    async def login_succeeded(self, tried: list[Verdict]) -> None:
-        for verdict in tried:
-            await self._limiter.give_back(verdict)
 
     def _whose(self, limit: str, caller: Caller, raw: RawRequest) -> tuple[Policy, str]:
         if not caller.is_known:

@@ -7,13 +7,11 @@ from dawr.observe.instruments import Instruments
 from dawr.observe.metrics.text import CONTENT_TYPE
 from dawr.reliability.asgi import ASGIApp, Receive, Scope, Send
 from dawr.web.auth import CHALLENGE
-from dawr.web.caller import ANYBODY
 from dawr.web.endpoint import Endpoint
-from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest
-from dawr.web.request import RawRequest, Request
+from dawr.web.request import ANYBODY, RawRequest
 from dawr.web.response import Header, Response
-from dawr.web.routes import Route
+from dawr.web.routes import Parts, Request, Route
 
 TEXT: Header = (b"content-type", CONTENT_TYPE)
 ANY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with, not bound to
@@ -49,9 +47,7 @@ class MetricsEndpoint(Endpoint):
         """A wrong one is charged to the address, like all credentials that are no good."""
         if compare_digest(raw.headers.get(b"authorization", b""), bearer):
             return
-        verdict = await self._parts.limits.charge("look", ANYBODY, raw)
-        if verdict is not None and not verdict.allowed:
-            raise self._parts.limits.refusal(verdict)
+        await self._parts.limits.charge_stranger(raw)
         raise BadRequest(401, "credentials-invalid", "This is not the token that opens the metrics.", CHALLENGE)
 
 

@@ -1,6 +1,7 @@
 """The OpenAPI 3.1 document, made from the same table that serves."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -146,40 +147,41 @@ def _responses(route: Route, references: Mapping[Any, Json]) -> dict[int, Json]:
 
 def codes_of(route: Route) -> Mapping[int, set[str]]:
     """What may go wrong, by status: what the rules may say, and what may happen to any request of this kind."""
-    codes: dict[int, set[str]] = {503: {"busy", "stopping", "store-away", "clock-untrusted"}}
-    codes[401] = {"credentials-invalid"}
+    codes: defaultdict[int, set[str]] = defaultdict(set)
+    for applies, told in _told_of_kinds(route):
+        for status, named in told.items() if applies else ():
+            codes[status].update(named)
     for refusal in route.refusals:
         status = next(STATUS_OF[kind] for kind in refusal.__mro__ if kind in STATUS_OF)
-        codes.setdefault(status, set()).add(code_of(refusal))
-    if route.who != "anyone":
-        codes[401].add("not-signed-in")
-        codes.setdefault(403, set()).add("role-too-low")
-    if route.is_write:
-        codes[503].add("outcome-unknown")
-        codes.setdefault(403, set()).add("cross-site")
-        codes.setdefault(408, set()).add("request-timeout")
-    if route.body is not None:
-        codes.setdefault(400, set()).update({"malformed-json", "disconnected"})
-        codes.setdefault(413, set()).add("body-too-large")
-        codes.setdefault(415, set()).add("not-json")
-        codes.setdefault(422, set()).update({"invalid-body", "invalid-value", "unstorable"})
-    if route.takes_key:
-        codes.setdefault(400, set()).add("invalid-idempotency-key")
-        codes.setdefault(409, set()).add("idempotency-in-progress")
-        codes.setdefault(422, set()).add("idempotency-key-reused")
-    if route.query is not None:
-        codes.setdefault(422, set()).add("invalid-query")
-    if route.limit is not None:
-        codes.setdefault(429, set()).add("quota-exceeded")
-    if PARAMETER.search(route.path):
-        codes.setdefault(404, set()).add("no-such-path")
+        codes[status].add(code_of(refusal))
     for status, code in route.other_codes:
-        codes.setdefault(status, set()).add(code)
+        codes[status].add(code)
     return codes
 
 
+def _told_of_kinds(route: Route) -> tuple[tuple[bool, Mapping[int, set[str]]], ...]:
+    """Whether the route is of a kind, and what may happen to any request of that kind."""
+    of_key = {400: {"invalid-idempotency-key"}, 409: {"idempotency-in-progress"}, 422: {"idempotency-key-reused"}}
+    of_body = {
+        400: {"malformed-json", "disconnected"},
+        413: {"body-too-large"},
+        415: {"not-json"},
+        422: {"invalid-body", "invalid-value", "unstorable"},
+    }
+    return (
+        (True, {401: {"credentials-invalid"}, 503: {"busy", "stopping", "store-away", "clock-untrusted"}}),
+        (route.who != "anyone", {401: {"not-signed-in"}, 403: {"role-too-low"}}),
+        (route.is_write, {403: {"cross-site"}, 408: {"request-timeout"}, 503: {"outcome-unknown"}}),
+        (route.body is not None, of_body),
+        (route.takes_key, of_key),
+        (route.query is not None, {422: {"invalid-query"}}),
+        (route.limit is not None, {429: {"quota-exceeded"}}),
+        (PARAMETER.search(route.path) is not None, {404: {"no-such-path"}}),
+    )
+
+
 def _content(reference: Json) -> Json:
-    return {"application/json": {"schema": reference}}
+    return {JSON: {"schema": reference}}
 
 
 def _schema(kind: Any) -> Json:  # noqa: ANN401 - any type that msgspec knows

@@ -4,13 +4,12 @@ from collections.abc import Callable, Iterable
 from typing import Annotated, Generic, TypeVar
 
 import msgspec
-from msgspec import Meta
 
 T = TypeVar("T")
 S = TypeVar("S")
 
-Cursor = Annotated[str, Meta(max_length=200, description="What the page before gave as `next`.")] | None
-Limit = Annotated[int, Meta(ge=1, le=100, description="How many at most.")]
+Cursor = Annotated[str, msgspec.Meta(max_length=200, description="What the page before gave as `next`.")] | None
+Limit = Annotated[int, msgspec.Meta(ge=1, le=100, description="How many at most.")]
 
 
 class ListQuery(msgspec.Struct, forbid_unknown_fields=True):
@@ -24,12 +23,8 @@ class Page(msgspec.Struct, Generic[T], frozen=True):
     """The cursor of the next page; null on the last."""
 
 
-def page_of(items: list[T], following: str | None) -> Page[T]:
-    return Page(items, following)
-
-
 def page_by(key: Callable[[S], str], found: Iterable[S], query: ListQuery, answer: Callable[[S], T]) -> Page[T]:
     """In the order of this key: the cursor is the last key of the page before."""
     behind = sorted((item for item in found if key(item) > (query.cursor or "")), key=key)
     shown = behind[: query.limit]
-    return page_of([answer(item) for item in shown], key(shown[-1]) if len(behind) > len(shown) else None)
+    return Page([answer(item) for item in shown], key(shown[-1]) if len(behind) > len(shown) else None)

@@ -7,7 +7,7 @@ import msgspec
 
 from dawr.domain.errors import Closed, Conflict, Forbidden, Full, Invalid, NotFound, Refused, TooOften
 from dawr.ports import Busy, ClockUntrusted, OutcomeUnknown, StoreAway, StoreFault, Unstorable
-from dawr.reliability.idempotency import ClaimLost, InProgress, KeyConflict, KeyReused, Reply
+from dawr.reliability.idempotency import ClaimLost, InProgress, KeyConflict, KeyReused
 from dawr.reliability.rate_limit import Policy, Verdict, headers
 
 STATUS_OF: Mapping[type[Exception], int] = {
@@ -105,12 +105,6 @@ def problem_of(error: Exception, *, words: Mapping[str, str] = NO_WORDS) -> Prob
         retryable = isinstance(error, StoreAway) or (isinstance(error, OutcomeUnknown) and error.has_key)
         return Problem(status, CODE_OF_FAULT[type(error)], _title(error), _title(error), retryable=retryable)
     return Problem(500, "internal-error", "Something went wrong here.", "The fault was logged; nothing of it is shown.")
-
-
-def problem_reply(refusal: Refused, words: Mapping[str, str], correlation_id: str) -> Reply:
-    """A refusal as it is stored under its key: a retry gets the same bytes."""
-    problem = problem_of(refusal, words=words)
-    return Reply(problem.status, problem.body(correlation_id))
 
 
 def _told_of_limit(error: TooOften) -> tuple[tuple[bytes, bytes], ...]:

@@ -1,26 +1,25 @@
-"""A request as it came, and as handlers see it: parsed, and judged."""
+"""A request as it came, who sent it, and what it says as the types that handlers know, or a refusal."""
 
-from collections.abc import Callable, Mapping
-from typing import Generic, TypeVar
+from collections.abc import Mapping
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl
 
 import msgspec
 
-from dawr.domain.errors import InvalidValue, Refused
-from dawr.domain.events import Origin
-from dawr.domain.staff import Role
+from dawr.domain.account import AccountId
+from dawr.domain.staff import Role, at_least
+from dawr.domain.token import TokenKind
 from dawr.domain.venue import VenueId
-from dawr.engine.engine import Engine
-from dawr.operations.operation import Operation
 from dawr.reliability.asgi import Receive, Scope
-from dawr.reliability.idempotency import Claim, Reply
-from dawr.web.caller import Caller
-from dawr.web.problems import NO_WORDS, problem_reply
-from dawr.web.response import encoded
+from dawr.reliability.idempotency import ANONYMOUS
+from dawr.web.problems import BadRequest
 
-G_co = TypeVar("G_co", covariant=True)
-R = TypeVar("R")
+T = TypeVar("T")
 
-LONGEST_REASON = 500
+LARGEST_BODY = 64 * 1024
+LONGEST_KEY = 255
+DEVICES: frozenset[TokenKind] = frozenset({"kiosk", "display"})
+ISSUING_KINDS: frozenset[TokenKind] = frozenset({"kiosk"})
 
 
 class RawRequest(msgspec.Struct, frozen=True):
@@ -34,56 +33,102 @@ class RawRequest(msgspec.Struct, frozen=True):
     correlation_id: str
 
 
-class Request(msgspec.Struct, Generic[G_co], frozen=True):
-    engine: Engine
-    raw: RawRequest
-    given: G_co
-    """The body or the query, as its type."""
-    caller: Caller
-    venue_id: VenueId
-    venue: str
-    """The venue's slug."""
-    code: str
-    """The queue's, desk's or ticket's own name in its venue."""
-    claim: Claim | None = None
-    """There, when the request came with an idempotency key."""
-    words: Mapping[str, str] = NO_WORDS
-    """What this door calls a field that the rules name otherwise."""
+class Caller(msgspec.Struct, frozen=True):
+    """Who asks: anybody, a staff member by their session, or a token."""
+
+    actor: str
+    """As events name them: `visitor`, `staff:…`, `token:…`."""
+    roles: Mapping[VenueId, Role] = {}
+    account_id: AccountId | None = None
+    username: str | None = None
+    session: str | None = None
+    """The session's own secret, to end it by."""
+    token_kind: TokenKind | None = None
 
     @property
-    def params(self) -> Mapping[str, str]:
-        return self.raw.params
+    def is_known(self) -> bool:
+        return self is not ANYBODY
 
     @property
-    def role(self) -> Role:
-        """The caller's at the venue, where the route needs one."""
-        return self.caller.roles[self.venue_id]
+    def principal(self) -> str:
+        """Whose idempotency keys these are."""
+        return self.actor if self.is_known else ANONYMOUS
 
-    async def do(
-        self, operation: Operation[R], answer: Callable[[R], object], *, status: int = 200, reason: str | None = None
-    ) -> Reply:
-        """Have an operation done at the venue. A retry under the same key gets the same bytes."""
+    def may(self, needed: Role, venue_id: VenueId) -> bool:
+        """A kiosk or display stands where anybody can touch it: it sees no more than anybody does."""
+        role = self.roles.get(venue_id)
+        return role is not None and self.token_kind not in DEVICES and at_least(role, needed)
 
-        def render(outcome: R | Refused) -> Reply:
-            if isinstance(outcome, Refused):
-                return self.refused(outcome)
-            return Reply(status, encoded(answer(outcome)))
+    def may_issue(self, venue_id: VenueId) -> bool:
+        """Staff and kiosks give numbers to people in front of them."""
+        return self.may("staff", venue_id) or (self.token_kind in ISSUING_KINDS and venue_id in self.roles)
 
-        return await self.engine.answer(self.venue_id, operation, render, claim=self.claim, origin=self.origin(reason))
 
-    def refused(self, refusal: Refused) -> Reply:
-        """A refusal that an operation returned, as a retry is to get it."""
-        return problem_reply(refusal, self.words, self.raw.correlation_id)
+ANYBODY = Caller(actor="visitor")
 
-    def at(self, venue_id: VenueId) -> "Request[G_co]":
-        """The same request, at a venue that was not there when it came."""
-        claim = self.claim
-        if claim is not None:
-            scope = f"{venue_id}:{claim.key.scope.partition(':')[2]}"
-            claim = msgspec.structs.replace(claim, key=claim.key._replace(scope=scope))
-        return msgspec.structs.replace(self, venue_id=venue_id, claim=claim)
 
-    def origin(self, reason: str | None = None) -> Origin:
-        if reason is not None and (len(reason) > LONGEST_REASON or not reason.replace("\n", " ").isprintable()):
-            raise InvalidValue("reason", f"A reason has at most {LONGEST_REASON} printable characters.")
-        return Origin(self.caller.actor, self.raw.correlation_id, reason or None)
+async def read_json(raw: RawRequest, decoder: msgspec.json.Decoder[T]) -> T:
+    """The body as its type. No body at all is an empty one."""
+    kind = raw.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+    if kind not in {b"application/json", b""}:
+        raise BadRequest(415, "not-json", "Send the body as application/json.")
+    body = await read_body(raw.receive) or b"{}"
+    try:
+        return decoder.decode(body)
+    except msgspec.ValidationError as error:
+        raise BadRequest(422, "invalid-body", f"The body does not fit: {error}.") from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadRequest(400, "malformed-json", f"The body is not JSON: {error}.") from error
+
+
+async def read_body(receive: Receive) -> bytes:
+    body: bytes = b""
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise BadRequest(400, "disconnected", "The connection ended before the body did.")
+        body += message.get("body", b"")
+        if len(body) > LARGEST_BODY:
+            raise BadRequest(413, "body-too-large", f"The body is larger than {LARGEST_BODY // 1024} KiB.")
+        if not message.get("more_body", False):
+            return body
+
+
+def read_query(raw: RawRequest, kind: type[T]) -> T:
+    """The query as its type: every parameter known, and given once."""
+    try:
+        pairs = parse_qsl(
+            raw.scope["query_string"].decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=20
+        )
+    except ValueError as error:
+        raise BadRequest(422, "invalid-query", "The query is not one: use name=value, percent-encoded.") from error
+    values = dict(pairs)
+    if len(values) != len(pairs):
+        raise BadRequest(422, "invalid-query", "A query parameter is given more than once.")
+    try:
+        return msgspec.convert(values, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise BadRequest(422, "invalid-query", f"The query does not fit: {error}.") from error
+
+
+def idempotency_key(raw: RawRequest) -> str | None:
+    """The `Idempotency-Key` header, quoted as the standard has it or bare."""
+    if b"idempotency-key" not in raw.headers:
+        return None
+    if sum(name == b"idempotency-key" for name, _ in raw.scope["headers"]) > 1:
+        raise BadRequest(400, "invalid-idempotency-key", "Give one idempotency key, not several.")
+    return checked_key(raw.headers[b"idempotency-key"].decode("latin-1"))
+
+
+def checked_key(key: str) -> str:
+    if len(key) > 1 and key[0] == key[-1] == '"':
+        key = key[1:-1]
+    if not (0 < len(key) <= LONGEST_KEY and key.isascii() and key.isprintable() and not {" ", '"'} & set(key)):
+        sentence = "An idempotency key has 1 to 255 visible ASCII characters, and no quotation mark among them."
+        raise BadRequest(400, "invalid-idempotency-key", sentence)
+    return key
+
+
+def cookies(raw: RawRequest) -> dict[str, str]:
+    pairs: list[Any] = raw.headers.get(b"cookie", b"").decode("latin-1").split(";")
+    return {name.strip(): value.strip() for name, _, value in (pair.partition("=") for pair in pairs)}

@@ -7,7 +7,6 @@ from http import HTTPStatus
 import msgspec
 
 from dawr.reliability.correlation import CORRELATION_ID
-from dawr.web.security import PAGE_SECURITY_HEADERS, SECURITY_HEADERS
 
 Header = tuple[bytes, bytes]
 
@@ -16,6 +15,32 @@ PROBLEM_JSON: Header = (b"content-type", b"application/problem+json")
 HTML: Header = (b"content-type", b"text/html; charset=utf-8")
 EVENT_STREAM: Header = (b"content-type", b"text/event-stream; charset=utf-8")
 NOT_STORED: Header = (b"cache-control", b"no-store")
+
+SECURITY_HEADERS: tuple[Header, ...] = (
+    (
+        b"content-security-policy",
+        b"default-src 'none'; base-uri 'none'; object-src 'none'; frame-ancestors 'none'; form-action 'self'",
+    ),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+"""What every answer says to a browser: run nothing, frame nothing, guess nothing, tell nobody where you came from."""
+
+PAGE_SECURITY_HEADERS: tuple[Header, ...] = (
+    (
+        b"content-security-policy",
+        (
+            b"default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; connect-src 'self'; "
+            b"base-uri 'none'; object-src 'none'; frame-ancestors 'none'; form-action 'self'"
+        ),
+    ),
+    *SECURITY_HEADERS[1:],
+)
+"""A page may have our own styles, pictures and scripts, and nothing inline."""
+
+HSTS: Header = (b"strict-transport-security", b"max-age=31536000; includeSubDomains")
+"""Only over an encrypted connection: a year of https for this host and all below it."""
 
 STATUS_LINES = {status.value: b"HTTP/1.1 %d %b\r\n" % (status, status.phrase.encode()) for status in HTTPStatus}
 

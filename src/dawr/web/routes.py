@@ -1,19 +1,40 @@
-"""What a route is: one row of the table that serves it and describes it.
+"""What a route is: one row of the table that serves it and describes it; and what its handler is given.
 
 The same row makes the endpoint, the OpenAPI document and the matrix of who may do what.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Literal, cast
+from typing import Any, Generic, Literal, TypeVar, cast
 
 import msgspec
 
+from dawr.accounts.accounts import Accounts
+from dawr.domain.errors import InvalidValue, Refused
+from dawr.domain.events import Origin
 from dawr.domain.staff import Role
-from dawr.reliability.idempotency import Reply
+from dawr.domain.venue import VenueId
+from dawr.engine.engine import Engine
+from dawr.engine.status_cache import StatusCache
+from dawr.live.hub import Hub
+from dawr.operations.operation import Operation
+from dawr.ports import Ids
+from dawr.reliability.idempotency import Claim, Reply
+from dawr.reliability.shared import Shared
+from dawr.reliability.works import Works
+from dawr.settings import Settings
+from dawr.web.auth import Auth
+from dawr.web.client_address import Clients
 from dawr.web.event_stream import Stream
-from dawr.web.parts import Parts
-from dawr.web.request import Request
-from dawr.web.response import Response
+from dawr.web.limits import Limits
+from dawr.web.problems import NO_WORDS, problem_of
+from dawr.web.request import Caller, RawRequest
+from dawr.web.response import Response, encoded
+
+G_co = TypeVar("G_co", covariant=True)
+R = TypeVar("R")
+
+LONGEST_REASON = 500
+MS_PER_HOUR = 60 * 60 * 1000
 
 Who = Literal["anyone", "signed-in"] | Role
 """The least that a caller must be: anyone, somebody with an account or token, or of this role at the venue."""
@@ -22,6 +43,94 @@ VenueFrom = Literal["clinic", "venue", "queue", "desk", "ticket", "visit"]
 """Where the venue is found: the clinic door's, or the path's parameter of this name."""
 
 LimitClass = Literal["clinic-join", "join", "look", "stream"]
+
+
+class Parts(msgspec.Struct, frozen=True, kw_only=True):
+    """The running parts that handlers reach for."""
+
+    engine: Engine
+    status_cache: StatusCache
+    ids: Ids
+    accounts: Accounts
+    hub: Hub
+    auth: Auth
+    limits: Limits
+    clients: Clients
+    settings: Settings
+    shared: Shared | None
+    processes: Callable[[], int]
+    """How many serve this installation, at least."""
+    works: Works
+    """What goes on by itself in this process."""
+
+    @property
+    def joins_per_hour(self) -> int | None:
+        """Of one mobile number at one restaurant; None when nothing is limited."""
+        return self.settings.limit_mobile if self.settings.rate_limits == "on" else None
+
+    @property
+    def keep_ms(self) -> int:
+        """How long the answer to a request with a key is kept."""
+        return self.settings.answers_kept_hours * MS_PER_HOUR
+
+
+class Request(msgspec.Struct, Generic[G_co], frozen=True):
+    """A request as handlers see it: parsed, and judged."""
+
+    engine: Engine
+    raw: RawRequest
+    given: G_co
+    """The body or the query, as its type."""
+    caller: Caller
+    venue_id: VenueId
+    venue: str
+    """The venue's slug."""
+    code: str
+    """The queue's, desk's or ticket's own name in its venue."""
+    claim: Claim | None = None
+    """There, when the request came with an idempotency key."""
+    words: Mapping[str, str] = NO_WORDS
+    """What this door calls a field that the rules name otherwise."""
+
+    @property
+    def params(self) -> Mapping[str, str]:
+        return self.raw.params
+
+    @property
+    def role(self) -> Role:
+        """The caller's at the venue, where the route needs one."""
+        return self.caller.roles[self.venue_id]
+
+    async def do(
+        self, operation: Operation[R], answer: Callable[[R], object], *, status: int = 200, reason: str | None = None
+    ) -> Reply:
+        """Have an operation done at the venue. A retry under the same key gets the same bytes."""
+
+        def render(outcome: R | Refused) -> Reply:
+            if isinstance(outcome, Refused):
+                return self.refused(outcome)
+            return Reply(status, encoded(answer(outcome)))
+
+        return await self.engine.answer(self.venue_id, operation, render, claim=self.claim, origin=self.origin(reason))
+
+    def refused(self, refusal: Refused) -> Reply:
+        """A refusal that an operation returned, as it is stored under its key: a retry gets the same bytes."""
+        problem = problem_of(refusal, words=self.words)
+        return Reply(problem.status, problem.body(self.raw.correlation_id))
+
+    def at(self, venue_id: VenueId) -> "Request[G_co]":
+        """The same request, at a venue that was not there when it came."""
+        claim = self.claim
+        if claim is not None:
+            scope = f"{venue_id}:{claim.key.scope.partition(':')[2]}"
+            claim = msgspec.structs.replace(claim, key=claim.key._replace(scope=scope))
+        return msgspec.structs.replace(self, venue_id=venue_id, claim=claim)
+
+    def origin(self, reason: str | None = None) -> Origin:
+        if reason is not None and (len(reason) > LONGEST_REASON or not reason.replace("\n", " ").isprintable()):
+            raise InvalidValue("reason", f"A reason has at most {LONGEST_REASON} printable characters.")
+        return Origin(self.caller.actor, self.raw.correlation_id, reason or None)
+
 
 Handler = Callable[[Parts, Request[Any]], Awaitable[Reply | Response | Stream]]
 

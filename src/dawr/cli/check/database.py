@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import cast
 
 from dawr import bootstrap
-from dawr.bootstrap import system
 from dawr.cli.check.findings import Report
 from dawr.cli.check.locks import look_at_locks
 from dawr.ports import ClockUntrusted, Store, StoreFault
@@ -115,7 +114,7 @@ def look_at_facts(row: Row, settings: Settings, report: Report) -> None:
 
 async def _look_at_leases(records: Records, report: Report) -> None:
     for name, holder, fence, until_at, store_now in await records.select_rows("all_leases"):
-        left_ms = until_at - (system.now() if store_now is None else store_now)
+        left_ms = until_at - (bootstrap.system.now() if store_now is None else store_now)
         if holder and left_ms > 0:
             report.fine(f"The lease {name} is held by {holder} (fence {fence}).", about="leases")
         else:

@@ -6,7 +6,6 @@ import redis.asyncio as redis
 from redis.exceptions import RedisError
 
 from dawr import bootstrap
-from dawr.bootstrap import system
 from dawr.cli.check.findings import Report
 from dawr.settings import Settings, SettingUnfit
 
@@ -41,9 +40,9 @@ async def _look_at_shared(url: str, report: Report) -> None:
         report.wrong("DAWR_REDIS_URL cannot be used: write redis://host:port/number.", about="limits")
         return
     try:
-        asked_at = system.now()
+        asked_at = bootstrap.system.now()
         seconds, microseconds = await client.time()
-        answered_at = system.now()
+        answered_at = bootstrap.system.now()
         info = await client.info()
     except (RedisError, OSError, TimeoutError) as error:
         report.wrong(

@@ -5,11 +5,11 @@ Times are milliseconds since 1970 UTC. A queue or desk is named `venue:code`.
 
 import msgspec
 
-from dawr.domain.queue import Audience, Queue, QueueState
+from dawr.domain.queue import Audience, QueueState
 from dawr.domain.staff import Role
 from dawr.domain.standing import Standing, wait_minutes
 from dawr.domain.ticket import State, Ticket
-from dawr.domain.venue import Desk, Venue
+from dawr.domain.venue import Venue
 from dawr.operations.snapshots import QueueSnapshot
 
 
@@ -114,7 +114,7 @@ class VenueRole(msgspec.Struct, frozen=True):
 def queue_answer(venue: Venue, seen: QueueSnapshot) -> QueueAnswer:
     queue, line = seen.queue, seen.line
     return QueueAnswer(
-        queue=queue_name(venue, queue.id),
+        queue=f"{venue.slug}:{queue.id}",
         name=queue.name,
         state=queue.state,
         day=line.day,
@@ -141,8 +141,14 @@ def venue_answer(venue: Venue, day: str) -> VenueAnswer:
         kind=venue.kind,
         zone=venue.zone,
         day=day,
-        queues=[_queue_in(venue, queue) for queue in venue.queues],
-        desks=[_desk(venue, desk) for desk in venue.desks],
+        queues=[
+            QueueInVenue(f"{venue.slug}:{queue.id}", queue.name, queue.state, queue.audience, queue.floor, queue.room)
+            for queue in venue.queues
+        ],
+        desks=[
+            DeskAnswer(f"{venue.slug}:{desk.id}", desk.name, [f"{venue.slug}:{queue}" for queue in desk.queues])
+            for desk in venue.desks
+        ],
     )
 
 
@@ -185,15 +191,3 @@ def place_answer(venue: str, standing: Standing, *, reserve_mode: bool) -> Place
         party_size=ticket.party_size,
         reserve_mode=reserve_mode,
     )
-
-
-def queue_name(venue: Venue, queue_id: str) -> str:
-    return f"{venue.slug}:{queue_id}"
-
-
-def _queue_in(venue: Venue, queue: Queue) -> QueueInVenue:
-    return QueueInVenue(queue_name(venue, queue.id), queue.name, queue.state, queue.audience, queue.floor, queue.room)
-
-
-def _desk(venue: Venue, desk: Desk) -> DeskAnswer:
-    return DeskAnswer(f"{venue.slug}:{desk.id}", desk.name, [queue_name(venue, queue) for queue in desk.queues])

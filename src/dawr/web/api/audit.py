@@ -3,24 +3,21 @@
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
 
 from dawr.domain.errors import UnknownVenue
 from dawr.domain.events import Event
-from dawr.web.pagination import Limit, Page, page_of
-from dawr.web.parts import Parts
-from dawr.web.request import Request
+from dawr.web.pagination import Limit, Page
 from dawr.web.response import Response, answered
-from dawr.web.routes import Route
+from dawr.web.routes import Parts, Request, Route
 
 MOST_READ = 1000
 """Of a page, before it is given as far as it came: a quiet venue's one manager is not searched for without end."""
 
 
 class AuditQuery(msgspec.Struct, forbid_unknown_fields=True):
-    cursor: Annotated[int, Meta(ge=0, le=2**53, description="Begin behind this version.")] = 0
+    cursor: Annotated[int, msgspec.Meta(ge=0, le=2**53, description="Begin behind this version.")] = 0
     limit: Limit = 50
-    everything: Annotated[bool, Meta(description="What visitors and the clock did, too.")] = False
+    everything: Annotated[bool, msgspec.Meta(description="What visitors and the clock did, too.")] = False
 
 
 class AuditAnswer(msgspec.Struct, frozen=True):
@@ -45,7 +42,7 @@ async def look(parts: Parts, request: Request[AuditQuery]) -> Response:
         following = str(shown[-1].version)
     elif len(events) == MOST_READ:
         following = str(events[-1].version)
-    return answered(page_of([_answer(request.venue, event) for event in shown], following))
+    return answered(Page([_answer(request.venue, event) for event in shown], following))
 
 
 def _is_by_staff(event: Event) -> bool:

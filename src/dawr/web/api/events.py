@@ -1,10 +1,10 @@
 """The live stream: `GET /v1/events` of a queue, a venue, or the ticket behind a visitor's link."""
 
-from contextlib import suppress
-from typing import Annotated
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta
 
 from dawr.domain.errors import UnknownQueue, UnknownVenue, UnknownVisit
 from dawr.domain.events import LineFacts
@@ -14,33 +14,36 @@ from dawr.domain.ticket import State
 from dawr.domain.venue import VenueId
 from dawr.domain.visit import Link
 from dawr.live.feed import Unresumable
-from dawr.live.forms import Published
-from dawr.live.frames import EventId, frame, mark
+from dawr.live.forms import Notices, Published
+from dawr.live.frames import EventId, event_id, frame, mark
+from dawr.live.hub import HubClosed, TooManyStreams
 from dawr.live.joining import Follow, Wish
 from dawr.operations.snapshots import AtMoment, LookAtQueue, LookAtVenue, LookAtVisit, Moment
 from dawr.operations.ticket import Joined
+from dawr.ports import Stopping
 from dawr.web.api.answers import place_answer, queue_answer, venue_answer
+from dawr.web.client_address import limit_key
 from dawr.web.event_stream import Stream
-from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest
-from dawr.web.request import RawRequest, Request
-from dawr.web.routes import Route
-from dawr.web.watching import last_seen, resume_or_begin, watch
+from dawr.web.request import RawRequest
+from dawr.web.routes import Parts, Request, Route
 
 SHOWN_KINDS = ("ticket.", "queue.", "venue.")
 """Who works here, and with which tokens, is in the audit trail only."""
+
+NOT_OURS = EventId(-1, -1)
 
 _encode = msgspec.json.Encoder().encode
 _decode_facts = msgspec.json.Decoder(dict[str, str | int | None]).decode
 
 
 class EventsQuery(msgspec.Struct, forbid_unknown_fields=True):
-    queue: Annotated[str, Meta(max_length=200, description="`venue:code`")] | None = None
-    venue: Annotated[str, Meta(max_length=200, description="A venue's slug.")] | None = None
-    ticket: Annotated[str, Meta(max_length=200, description="What stands behind /t/ in a visitor's link.")] | None = (
-        None
-    )
-    last_event_id: Annotated[str, Meta(max_length=100, description="Resume after this id.")] | None = None
+    queue: Annotated[str, msgspec.Meta(max_length=200, description="`venue:code`")] | None = None
+    venue: Annotated[str, msgspec.Meta(max_length=200, description="A venue's slug.")] | None = None
+    ticket: (
+        Annotated[str, msgspec.Meta(max_length=200, description="What stands behind /t/ in a visitor's link.")] | None
+    ) = None
+    last_event_id: Annotated[str, msgspec.Meta(max_length=100, description="Resume after this id.")] | None = None
 
 
 class ChangeAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -133,15 +136,7 @@ class OwnPlace(msgspec.Struct, frozen=True):
         return _encode(place_answer(self.venue, standing, reserve_mode=self.reserve_mode))
 
 
-class PlainNotices:
-    def stale(self) -> bytes:
-        return frame("stale", b"{}")
-
-    def fresh(self) -> bytes:
-        return frame("fresh", b"{}")
-
-
-NOTICES = PlainNotices()
+NOTICES = Notices(stale=frame("stale", b"{}"), fresh=frame("fresh", b"{}"))
 
 
 async def stream(parts: Parts, request: Request[EventsQuery]) -> Stream:
@@ -188,15 +183,11 @@ async def _as_staff(parts: Parts, request: Request[EventsQuery], venue_id: Venue
     if is_staffs:
         wish = msgspec.structs.replace(wish, still_may=lambda: _still_may(parts, request.raw, venue_id))
     stream = await watch(parts, request, venue_id, wish)
-    if is_staffs:
-        try:
-            still = (await parts.auth.caller_now(request.raw)).may("viewer", venue_id)
-        except BaseException:
-            stream.give_up()
-            raise
-        if not still:
-            stream.give_up()
+    with ExitStack() as otherwise:
+        otherwise.callback(stream.give_up)
+        if is_staffs and not (await parts.auth.caller_now(request.raw)).may("viewer", venue_id):
             raise UnknownVenue(request.given.venue or request.given.queue or "")
+        otherwise.pop_all()
     return stream
 
 
@@ -216,11 +207,45 @@ async def _watch_place(parts: Parts, request: Request[EventsQuery], token: str) 
     ticket = now.seen.ticket
     form = OwnPlace(now.venue.slug, now.seen.reserve_mode)
     follow = Follow(form, ticket.queue_id, ticket_id=ticket.ticket_id)
+    return await resume_or_begin(
+        parts,
+        request,
+        venue_id,
+        lambda since: Wish(mark, NOTICES, since=since, resumes=since is not None, follow=follow),
+    )
 
-    def wish(since: EventId | None) -> Wish:
-        return Wish(mark, NOTICES, since=since, resumes=since is not None, follow=follow)
 
-    return await resume_or_begin(parts, request, venue_id, wish)
+def last_seen(raw: RawRequest, given: str | None) -> EventId | None:
+    """Where the client stopped: the header if there is one, for a browser keeps that up to date, else the query.
+
+    Something that is no id of ours is one that nobody can resume from.
+    """
+    header = raw.headers.get(b"last-event-id")
+    text = given if header is None else header.decode("latin-1")
+    return None if text is None else event_id(text) or NOT_OURS
+
+
+async def resume_or_begin(
+    parts: Parts, request: Request[Any], venue_id: VenueId, wish: Callable[[EventId | None], Wish]
+) -> Stream:
+    """From where the client stopped; if nobody can resume from there, from now on."""
+    since = last_seen(request.raw, request.given.last_event_id)
+    if since is not None:
+        with suppress(Unresumable):
+            return await watch(parts, request, venue_id, wish(since))
+    return await watch(parts, request, venue_id, wish(None))
+
+
+async def watch(parts: Parts, request: Request[Any], venue_id: VenueId, wish: Wish) -> Stream:
+    """From a wish to a stream, or what is said when there can be none."""
+    address = limit_key(parts.clients.client_of(request.raw.scope))
+    try:
+        return Stream(await parts.hub.join(venue_id, wish, address=address))
+    except HubClosed:
+        raise Stopping from None
+    except TooManyStreams:
+        sentence = "This address has as many streams open as one may have: close some."
+        raise BadRequest(429, "too-many-streams", sentence, (b"retry-after", b"10")) from None
 
 
 ROUTES = (

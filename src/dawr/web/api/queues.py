@@ -1,27 +1,22 @@
 """Queues: how they stand, who is in them, and what managers do with them."""
 
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
-from msgspec import Meta
 
 from dawr.domain.errors import QueueInWrongState, QueuePaused, UnknownDesk, UnknownQueue, UnknownVenue
-from dawr.domain.queue import QueueState, QueueVerb
-from dawr.domain.ticket import LineKey, Ticket
+from dawr.domain.queue import QUEUE_VERBS, QueueState, QueueVerb
+from dawr.domain.ticket import Ticket
 from dawr.domain.venue import Venue
 from dawr.engine.clockwork import sweep_old_rounds
-from dawr.operations.admin import ChangeQueue, Reset
-from dawr.operations.snapshots import LookAtLine, QueueSnapshot
-from dawr.operations.staff import Called, CallNext
+from dawr.operations import admin, snapshots, staff
 from dawr.reliability.idempotency import Reply
 from dawr.web.api.answers import QueueAnswer, TicketAnswer, queue_answer, ticket_answer
-from dawr.web.pagination import ListQuery, Page, page_of
-from dawr.web.parts import Parts
+from dawr.web.pagination import ListQuery, Page
 from dawr.web.problems import BadRequest
-from dawr.web.request import Request
 from dawr.web.response import Response, answered, encoded
-from dawr.web.routes import Route
+from dawr.web.routes import Parts, Request, Route
 
 TAG = "queues"
 BEYOND = (2**31, 2**63)
@@ -29,11 +24,11 @@ FROM_THE_START = (1 - BEYOND[0], 1 - BEYOND[1])
 
 
 class Reason(msgspec.Struct, forbid_unknown_fields=True):
-    reason: Annotated[str, Meta(max_length=500, description="Kept in the audit trail.")] | None = None
+    reason: Annotated[str, msgspec.Meta(max_length=500, description="Kept in the audit trail.")] | None = None
 
 
 class CallNextInput(msgspec.Struct, forbid_unknown_fields=True):
-    queue: Annotated[str, Meta(description="Only this one of the desk's queues, by its code.")] | None = None
+    queue: Annotated[str, msgspec.Meta(description="Only this one of the desk's queues, by its code.")] | None = None
 
 
 class CalledAnswer(msgspec.Struct, frozen=True):
@@ -68,24 +63,25 @@ async def look(parts: Parts, request: Request[NoInput]) -> Response:
 async def list_tickets(parts: Parts, request: Request[ListQuery]) -> Response:
     """One more is asked for than is shown, to know whether there are more."""
     after, most = read_cursor(request.given.cursor), request.given.limit
-    tickets = await parts.engine.read(request.venue_id, LookAtLine(request.code, after, most + 1))
+    tickets = await parts.engine.read(request.venue_id, snapshots.LookAtLine(request.code, after, most + 1))
     shown = [ticket_answer(request.venue, ticket) for ticket in tickets[:most]]
-    return answered(page_of(shown, cursor_at(tickets, most)))
+    return answered(Page(shown, cursor_at(tickets, most)))
 
 
 async def call_next_from_queue(_: Parts, request: Request[NoInput]) -> Reply:
-    return await request.do(CallNext(queue=request.code), partial(_called, request.venue))
+    return await request.do(staff.CallNext(queue=request.code), partial(_called, request.venue))
 
 
 async def call_next_to_desk(_: Parts, request: Request[CallNextInput]) -> Reply:
-    return await request.do(CallNext(request.code, request.given.queue), partial(_called, request.venue))
+    return await request.do(staff.CallNext(request.code, request.given.queue), partial(_called, request.venue))
 
 
 async def reset(parts: Parts, request: Request[Reason]) -> Reply:
-    def new_round(key: LineKey) -> RoundAnswer:
-        return RoundAnswer(f"{request.venue}:{key.queue_id}", key.day, key.round)
-
-    reply = await request.do(Reset(request.code), new_round, reason=request.given.reason)
+    reply = await request.do(
+        admin.Reset(request.code),
+        lambda line: RoundAnswer(f"{request.venue}:{line.queue_id}", line.day, line.round),
+        reason=request.given.reason,
+    )
     await sweep_old_rounds(parts.engine, request.venue_id, request.code)
     return reply
 
@@ -93,7 +89,7 @@ async def reset(parts: Parts, request: Request[Reason]) -> Reply:
 def change_by(verb: QueueVerb) -> Route:
     async def change(_: Parts, request: Request[Reason]) -> Reply:
         return await request.do(
-            ChangeQueue(request.code, verb),
+            admin.ChangeQueue(request.code, verb),
             lambda queue: ChangedQueue(f"{request.venue}:{queue.id}", queue.state),
             reason=request.given.reason,
         )
@@ -113,11 +109,11 @@ def change_by(verb: QueueVerb) -> Route:
     )
 
 
-def _queue(venue: Venue, seen: QueueSnapshot) -> bytes:
+def _queue(venue: Venue, seen: snapshots.QueueSnapshot) -> bytes:
     return encoded(queue_answer(venue, seen))
 
 
-def _called(venue: str, called: Called) -> CalledAnswer:
+def _called(venue: str, called: staff.Called) -> CalledAnswer:
     return CalledAnswer(
         None if called.ticket is None else ticket_answer(venue, called.ticket),
         None if called.next is None else called.next.label,
@@ -147,7 +143,6 @@ def read_cursor(cursor: str | None) -> tuple[int, int]:
 
 
 CALL_REFUSALS = (UnknownVenue, UnknownQueue, UnknownDesk, QueuePaused)
-VERBS: tuple[Literal["open", "pause", "resume", "close"], ...] = ("open", "pause", "resume", "close")
 
 ROUTES = (
     Route(
@@ -214,5 +209,5 @@ ROUTES = (
         venue="queue",
         refusals=(UnknownVenue, UnknownQueue),
     ),
-    *(change_by(verb) for verb in VERBS),
+    *(change_by(verb) for verb in QUEUE_VERBS),
 )

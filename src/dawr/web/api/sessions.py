@@ -3,19 +3,21 @@
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
 
+from dawr.domain.account import SignedIn
 from dawr.domain.errors import InvalidValue
 from dawr.web.api.answers import VenueRole
 from dawr.web.api.queues import NoInput
-from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest
-from dawr.web.request import Request
 from dawr.web.response import Response, answered
-from dawr.web.routes import Route
-from dawr.web.sign_in import SignInInput, sign_in
+from dawr.web.routes import Parts, Request, Route
 
 TAG = "sessions"
+
+
+class SignInInput(msgspec.Struct, forbid_unknown_fields=True):
+    username: Annotated[str, msgspec.Meta(max_length=64)]
+    password: Annotated[str, msgspec.Meta(max_length=128)]
 
 
 class SessionAnswer(msgspec.Struct, frozen=True):
@@ -39,8 +41,8 @@ class SignedOut(msgspec.Struct, frozen=True):
 
 
 class PasswordInput(msgspec.Struct, forbid_unknown_fields=True):
-    old: Annotated[str, Meta(max_length=128)]
-    new: Annotated[str, Meta(max_length=128)]
+    old: Annotated[str, msgspec.Meta(max_length=128)]
+    new: Annotated[str, msgspec.Meta(max_length=128)]
 
 
 class PasswordChanged(msgspec.Struct, frozen=True):
@@ -52,6 +54,20 @@ async def login(parts: Parts, request: Request[SignInInput]) -> Response:
     venues = [VenueRole(await parts.engine.slug_of(m.venue_id), m.role) for m in signed_in.memberships]
     answer = SessionAnswer(session, signed_in.account.username, signed_in.session.expires_at, venues)
     return answered(answer, headers=(parts.auth.cookie(request.raw, session),))
+
+
+async def sign_in(parts: Parts, request: Request[SignInInput]) -> tuple[str, SignedIn]:
+    """A new session and whose it is, whichever door it comes through; the same answer for every kind of wrong.
+
+    A try is charged before it is judged; a right one is given back.
+    """
+    username = request.given.username
+    tried = await parts.limits.try_login(username, request.raw)
+    signed_in = await parts.accounts.sign_in(username, request.given.password)
+    if signed_in is None:
+        raise BadRequest(401, "wrong-credentials", "The name or the password is not right.")
+    await parts.limits.give_back(*tried)
+    return signed_in
 
 
 async def logout(parts: Parts, request: Request[NoInput]) -> Response:
@@ -78,7 +94,7 @@ async def change_password(parts: Parts, request: Request[PasswordInput]) -> Resp
         raise BadRequest(403, "wrong-password", "The old password is not right.")
     for venue_id in request.caller.roles:
         parts.hub.judge_again(venue_id)
-    await parts.limits.login_succeeded(tried)
+    await parts.limits.give_back(*tried)
     return answered(PasswordChanged(changed=True), headers=(parts.auth.no_cookie(request.raw),))
 
 

@@ -3,7 +3,6 @@
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
 
 from dawr.domain.errors import AlreadyStaff, InvalidValue, LastOwner, UnknownStaff, UnknownVenue, UsernameTaken
 from dawr.domain.staff import Role, StaffMember
@@ -11,10 +10,8 @@ from dawr.operations.people import ChangeRole, DisableStaff, EnableStaff, LookAt
 from dawr.reliability.idempotency import Reply
 from dawr.web.api.queues import Reason
 from dawr.web.pagination import ListQuery, Page, page_by
-from dawr.web.parts import Parts
-from dawr.web.request import Request
 from dawr.web.response import Response, answered
-from dawr.web.routes import Route
+from dawr.web.routes import Parts, Request, Route
 
 TAG = "staff"
 
@@ -27,17 +24,18 @@ class StaffAnswer(msgspec.Struct, frozen=True):
 
 
 class AddStaffInput(msgspec.Struct, forbid_unknown_fields=True):
-    username: Annotated[str, Meta(max_length=64)]
+    username: Annotated[str, msgspec.Meta(max_length=64)]
     role: Role
     password: (
-        Annotated[str, Meta(max_length=128, description="Of a new account; leave it out for one that exists.")] | None
+        Annotated[str, msgspec.Meta(max_length=128, description="Of a new account; leave it out for one that exists.")]
+        | None
     ) = None
-    reason: Annotated[str, Meta(max_length=500)] | None = None
+    reason: Annotated[str, msgspec.Meta(max_length=500)] | None = None
 
 
 class RoleInput(msgspec.Struct, forbid_unknown_fields=True):
     role: Role
-    reason: Annotated[str, Meta(max_length=500)] | None = None
+    reason: Annotated[str, msgspec.Meta(max_length=500)] | None = None
 
 
 async def list_staff(parts: Parts, request: Request[ListQuery]) -> Response:

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta
 
 from dawr.domain.errors import (
     InvalidValue,
@@ -22,20 +21,15 @@ from dawr.domain.errors import (
     VenueInactive,
 )
 from dawr.domain.ticket import LARGEST_PARTY, LONGEST_VISITOR, PRIORITIES, TicketId, VisitId
+from dawr.operations import snapshots, staff, ticket, visitor
 from dawr.operations.operation import Operation
-from dawr.operations.snapshots import LookAtTicket
-from dawr.operations.staff import Call, Finish, Hold, Miss, Recall, Resume, Start
-from dawr.operations.ticket import Joined
-from dawr.operations.visitor import Issue, Leave, Rejoin
 from dawr.reliability.idempotency import Reply
 from dawr.web.api.answers import PlaceAnswer, TicketAnswer, place_answer, ticket_answer
 from dawr.web.api.queues import NoInput, Reason
 from dawr.web.links import new_link
-from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest
-from dawr.web.request import Request
 from dawr.web.response import Response, answered
-from dawr.web.routes import Route
+from dawr.web.routes import Parts, Request, Route
 
 TAG = "tickets"
 
@@ -44,17 +38,17 @@ class TakeInput(msgspec.Struct, forbid_unknown_fields=True):
     visitor: (
         Annotated[
             str,
-            Meta(
+            msgspec.Meta(
                 max_length=LONGEST_VISITOR, description="Who comes; one open ticket each per queue. None: somebody new."
             ),
         ]
         | None
     ) = None
-    name: Annotated[str, Meta(max_length=LONGEST_VISITOR, description="What staff call out.")] | None = None
-    party_size: Annotated[int, Meta(ge=1, le=LARGEST_PARTY)] = 1
+    name: Annotated[str, msgspec.Meta(max_length=LONGEST_VISITOR, description="What staff call out.")] | None = None
+    party_size: Annotated[int, msgspec.Meta(ge=1, le=LARGEST_PARTY)] = 1
     area: Literal["indoor", "outdoor"] | None = None
     priority: Annotated[
-        int, Meta(ge=0, lt=PRIORITIES, description="Above 0 only when staff or a kiosk gives the number.")
+        int, msgspec.Meta(ge=0, lt=PRIORITIES, description="Above 0 only when staff or a kiosk gives the number.")
     ] = 0
 
 
@@ -70,13 +64,13 @@ class TakenAnswer(msgspec.Struct, frozen=True):
 
 
 class DeskInput(msgspec.Struct, forbid_unknown_fields=True):
-    desk: Annotated[str, Meta(max_length=64, description="Where to, by the desk's code.")] | None = None
-    reason: Annotated[str, Meta(max_length=500)] | None = None
+    desk: Annotated[str, msgspec.Meta(max_length=64, description="Where to, by the desk's code.")] | None = None
+    reason: Annotated[str, msgspec.Meta(max_length=500)] | None = None
 
 
 class RejoinInput(msgspec.Struct, forbid_unknown_fields=True):
     where: Literal["first", "last"] = "last"
-    reason: Annotated[str, Meta(max_length=500)] | None = None
+    reason: Annotated[str, msgspec.Meta(max_length=500)] | None = None
 
 
 async def take(parts: Parts, request: Request[TakeInput]) -> Reply:
@@ -87,7 +81,7 @@ async def give_number(parts: Parts, request: Request[object], queue: str, given:
     if given.priority and not request.caller.may_issue(request.venue_id):
         raise BadRequest(403, "role-too-low", "Only staff and kiosks give priority.")
     link = new_link(parts.ids, request.venue_id)
-    issue = Issue(
+    issue = visitor.Issue(
         queue=queue,
         visitor=given.visitor,
         ticket_id=TicketId(parts.ids.new(request.venue_id)),
@@ -103,11 +97,11 @@ async def give_number(parts: Parts, request: Request[object], queue: str, given:
 
 
 async def look(parts: Parts, request: Request[NoInput]) -> Response:
-    standing = await parts.engine.read(request.venue_id, LookAtTicket(TicketId(request.code)))
+    standing = await parts.engine.read(request.venue_id, snapshots.LookAtTicket(TicketId(request.code)))
     return answered(ticket_answer(request.venue, standing.ticket))
 
 
-def _taken(venue: str, joined: Joined, link: str) -> TakenAnswer:
+def _taken(venue: str, joined: ticket.Joined, link: str) -> TakenAnswer:
     place = place_answer(venue, joined, reserve_mode=joined.reserve_mode)
     return TakenAnswer(joined.ticket.ticket_id, place, joined.already, None if joined.already else link)
 
@@ -175,13 +169,13 @@ ROUTES = (
         venue="ticket",
         refusals=(UnknownTicket,),
     ),
-    verb("call", "Call this visitor, whoever is first", DeskInput, lambda t, given: Call(t, given.desk)),
-    verb("recall", "Call the same visitor again", Reason, lambda t, _: Recall(t)),
-    verb("start", "The visitor came and is being served", Reason, lambda t, _: Start(t)),
-    verb("finish", "The visitor is done here", Reason, lambda t, _: Finish(t)),
-    verb("miss", "The visitor was called and did not come", Reason, lambda t, _: Miss(t)),
-    verb("rejoin", "Let a missed visitor back in", RejoinInput, lambda t, given: Rejoin(t, given.where)),
-    verb("hold", "Keep the place without calling", Reason, lambda t, _: Hold(t)),
-    verb("resume", "Let a held visitor be called again", Reason, lambda t, _: Resume(t)),
-    verb("leave", "Take the visitor out of the line", Reason, lambda t, _: Leave(t)),
+    verb("call", "Call this visitor, whoever is first", DeskInput, lambda t, given: staff.Call(t, given.desk)),
+    verb("recall", "Call the same visitor again", Reason, lambda t, _: staff.Recall(t)),
+    verb("start", "The visitor came and is being served", Reason, lambda t, _: staff.Start(t)),
+    verb("finish", "The visitor is done here", Reason, lambda t, _: staff.Finish(t)),
+    verb("miss", "The visitor was called and did not come", Reason, lambda t, _: staff.Miss(t)),
+    verb("rejoin", "Let a missed visitor back in", RejoinInput, lambda t, given: visitor.Rejoin(t, given.where)),
+    verb("hold", "Keep the place without calling", Reason, lambda t, _: staff.Hold(t)),
+    verb("resume", "Let a held visitor be called again", Reason, lambda t, _: staff.Resume(t)),
+    verb("leave", "Take the visitor out of the line", Reason, lambda t, _: visitor.Leave(t)),
 )

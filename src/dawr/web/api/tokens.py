@@ -3,7 +3,6 @@
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
 
 from dawr.domain.errors import InvalidValue, UnknownToken, UnknownVenue
 from dawr.domain.staff import Role
@@ -12,10 +11,8 @@ from dawr.operations.tokens import LookAtTokens, RevokeToken
 from dawr.reliability.idempotency import Reply
 from dawr.web.api.queues import Reason
 from dawr.web.pagination import ListQuery, Page, page_by
-from dawr.web.parts import Parts
-from dawr.web.request import Request
 from dawr.web.response import Response, answered
-from dawr.web.routes import Route
+from dawr.web.routes import Parts, Request, Route
 
 TAG = "tokens"
 
@@ -32,8 +29,8 @@ class TokenAnswer(msgspec.Struct, frozen=True):
 
 class MakeTokenInput(msgspec.Struct, forbid_unknown_fields=True):
     kind: TokenKind
-    name: Annotated[str, Meta(min_length=1, max_length=80, description="What it is for, or where it stands.")]
-    role: Annotated[Role, Meta(description="Of an API token. A kiosk or display has its own.")] | None = None
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=80, description="What it is for, or where it stands.")]
+    role: Annotated[Role, msgspec.Meta(description="Of an API token. A kiosk or display has its own.")] | None = None
 
 
 class MadeToken(msgspec.Struct, frozen=True):

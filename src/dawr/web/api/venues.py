@@ -8,17 +8,14 @@ from dawr.domain.day import Day
 from dawr.domain.errors import InvalidValue, UnknownVenue
 from dawr.domain.queue import Queue
 from dawr.domain.venue import Desk, Venue, VenueId
-from dawr.operations.admin import SetUp
-from dawr.operations.snapshots import LookAtVenue
+from dawr.operations import admin, snapshots
 from dawr.ports import Unstorable
 from dawr.reliability.idempotency import Answer, Reply
 from dawr.web.api.answers import VenueAnswer, venue_answer
 from dawr.web.api.queues import NoInput
 from dawr.web.auth import must_be_allowed
-from dawr.web.parts import Parts
-from dawr.web.request import Request
 from dawr.web.response import Response, answered, encoded
-from dawr.web.routes import Route
+from dawr.web.routes import Parts, Request, Route
 
 TAG = "venues"
 
@@ -55,7 +52,7 @@ async def look(parts: Parts, request: Request[NoInput]) -> Response:
 
 
 async def look_at_set_up(parts: Parts, request: Request[NoInput]) -> Response:
-    venue, _ = await parts.engine.read(request.venue_id, LookAtVenue())
+    venue, _ = await parts.engine.read(request.venue_id, snapshots.LookAtVenue())
     return answered(venue)
 
 
@@ -67,7 +64,7 @@ async def set_up(parts: Parts, request: Request[SetUpInput]) -> Reply:
             return await _create(parts, request, wanted)
         except Unstorable as fault:
             venue_id = await _made_meanwhile(parts, request, wanted.slug, fault)
-    return await request.at(venue_id).do(SetUp(wanted), _whole)
+    return await request.at(venue_id).do(admin.SetUp(wanted), lambda venue: venue)
 
 
 async def _create(parts: Parts, request: Request[SetUpInput], wanted: Venue) -> Reply:
@@ -98,10 +95,6 @@ async def _made_meanwhile(parts: Parts, request: Request[SetUpInput], slug: str,
 
 def _anybodys(venue: Venue, day: Day) -> bytes:
     return encoded(venue_answer(venue, day))
-
-
-def _whole(venue: Venue) -> Venue:
-    return venue
 
 
 ROUTES = (

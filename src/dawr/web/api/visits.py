@@ -4,21 +4,16 @@ from functools import partial
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
 
 from dawr.domain.errors import LineEnded, TicketInWrongState, UnknownVisit
 from dawr.domain.visit import Link
-from dawr.operations.snapshots import LookAtVisit
-from dawr.operations.ticket import Joined
-from dawr.operations.visitor import LeaveByLink, RejoinByLink
+from dawr.operations import snapshots, ticket, visitor
 from dawr.reliability.idempotency import Reply
 from dawr.web.api.answers import PlaceAnswer, place_answer
 from dawr.web.api.queues import NoInput
 from dawr.web.api.tickets import TAKE_REFUSALS, TakeInput, TakenAnswer, give_number
-from dawr.web.parts import Parts
-from dawr.web.request import Request
 from dawr.web.response import Response, answered
-from dawr.web.routes import Route
+from dawr.web.routes import Parts, Request, Route
 
 TAG = "visits"
 
@@ -30,7 +25,7 @@ class VisitAnswer(msgspec.Struct, frozen=True):
 
 
 class StartInput(TakeInput, kw_only=True, forbid_unknown_fields=True):
-    queue: Annotated[str, Meta(max_length=64, description="Where the visit begins, by the queue's code.")]
+    queue: Annotated[str, msgspec.Meta(max_length=64, description="Where the visit begins, by the queue's code.")]
 
 
 async def start(parts: Parts, request: Request[StartInput]) -> Reply:
@@ -40,20 +35,20 @@ async def start(parts: Parts, request: Request[StartInput]) -> Reply:
 
 async def look(parts: Parts, request: Request[NoInput]) -> Response:
     link = Link.read(request.code)
-    return answered(_visit(request.venue, link, await parts.engine.read(request.venue_id, LookAtVisit(link))))
+    return answered(_visit(request.venue, link, await parts.engine.read(request.venue_id, snapshots.LookAtVisit(link))))
 
 
 async def leave(_: Parts, request: Request[NoInput]) -> Reply:
     link = Link.read(request.code)
-    return await request.do(LeaveByLink(link), partial(_visit, request.venue, link))
+    return await request.do(visitor.LeaveByLink(link), partial(_visit, request.venue, link))
 
 
 async def rejoin(_: Parts, request: Request[NoInput]) -> Reply:
     link = Link.read(request.code)
-    return await request.do(RejoinByLink(link), partial(_visit, request.venue, link))
+    return await request.do(visitor.RejoinByLink(link), partial(_visit, request.venue, link))
 
 
-def _visit(venue: str, link: Link, joined: Joined) -> VisitAnswer:
+def _visit(venue: str, link: Link, joined: ticket.Joined) -> VisitAnswer:
     return VisitAnswer(link.visit_id, venue, [place_answer(venue, joined, reserve_mode=joined.reserve_mode)])
 
 

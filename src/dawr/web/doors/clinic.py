@@ -16,16 +16,13 @@ from dawr.domain.errors import (
     UnknownVenue,
     VenueInactive,
 )
-from dawr.domain.staff import Role
-from dawr.domain.ticket import LineKey, State, Ticket, TicketId, VisitId
+from dawr.domain.ticket import State, Ticket, TicketId, VisitId
 from dawr.domain.venue import Venue
 from dawr.engine.clockwork import sweep_old_rounds
-from dawr.operations.admin import Reset
-from dawr.operations.snapshots import LookAtVisitor, QueueSnapshot
-from dawr.operations.staff import Called, CallNext, Done
+from dawr.operations import admin, snapshots, staff, visitor
 from dawr.operations.ticket import Joined
-from dawr.operations.visitor import Issue
 from dawr.reliability.idempotency import Reply
+from dawr.web.api.sessions import SignInInput, sign_in
 from dawr.web.doors.clinic_shapes import (
     CalledPatient,
     CallInput,
@@ -43,11 +40,8 @@ from dawr.web.doors.clinic_shapes import (
     SignedInUser,
 )
 from dawr.web.links import new_link
-from dawr.web.parts import Parts
-from dawr.web.request import Request
 from dawr.web.response import Response, answered, encoded
-from dawr.web.routes import Route
-from dawr.web.sign_in import SignInInput, sign_in
+from dawr.web.routes import Parts, Request, Route
 
 TAG = "clinic"
 WORDS = {"visitor": "user", "queue": "clinic"}
@@ -68,7 +62,7 @@ STATUS_WORDS: Mapping[State, str] = {
 async def enter(parts: Parts, request: Request[EnterInput]) -> Reply:
     given, venue_id = request.given, request.venue_id
     link = new_link(parts.ids, venue_id)
-    issue = Issue(
+    issue = visitor.Issue(
         queue=given.clinic,
         visitor=given.user,
         ticket_id=TicketId(parts.ids.new(venue_id)),
@@ -85,25 +79,27 @@ async def status(parts: Parts, request: Request[ClinicQuery]) -> Response:
 
 
 async def call_next(_: Parts, request: Request[CallInput]) -> Reply:
-    return await request.do(CallNext(request.given.desk, request.given.clinic), _called)
+    return await request.do(staff.CallNext(request.given.desk, request.given.clinic), _called)
 
 
 async def done(_: Parts, request: Request[DoneInput]) -> Reply:
     by_staff = request.caller.may("staff", request.venue_id)
-    return await request.do(Done(request.given.clinic, request.given.user, by_staff), _done)
+    return await request.do(staff.Done(request.given.clinic, request.given.user, by_staff), _done)
 
 
 async def reset(parts: Parts, request: Request[ClinicInput]) -> Reply:
-    def new_round(key: LineKey) -> NewRound:
-        return NewRound(success=True, clinic=key.queue_id, round=key.round, message="begins at number 1")
-
-    reply = await request.do(Reset(request.given.clinic), new_round)
+    reply = await request.do(
+        admin.Reset(request.given.clinic),
+        lambda line: NewRound(success=True, clinic=line.queue_id, round=line.round, message="begins at number 1"),
+    )
     await sweep_old_rounds(parts.engine, request.venue_id, request.given.clinic)
     return reply
 
 
 async def position(parts: Parts, request: Request[PositionQuery]) -> Response:
-    standing, line = await parts.engine.read(request.venue_id, LookAtVisitor(request.given.clinic, request.given.user))
+    standing, line = await parts.engine.read(
+        request.venue_id, snapshots.LookAtVisitor(request.given.clinic, request.given.user)
+    )
     ticket = standing.ticket
     return answered(
         Position(
@@ -123,7 +119,7 @@ async def position(parts: Parts, request: Request[PositionQuery]) -> Response:
 
 async def login(parts: Parts, request: Request[SignInInput]) -> Response:
     session, signed_in = await sign_in(parts, request)
-    role: Role = signed_in.role_at(request.venue_id) or signed_in.memberships[0].role
+    role = signed_in.role_at(request.venue_id) or signed_in.memberships[0].role
     answer = SignedInAnswer(success=True, token=session, user=SignedInUser(signed_in.account.username, role))
     return answered(answer, headers=(parts.auth.cookie(request.raw, session),))
 
@@ -133,7 +129,7 @@ def status_word(state: State, *, near: bool) -> str:
     return "NEAR_TURN" if near else STATUS_WORDS[state]
 
 
-def _status(_: Venue, seen: QueueSnapshot) -> bytes:
+def _status(_: Venue, seen: snapshots.QueueSnapshot) -> bytes:
     return encoded(
         QueueStatus(
             success=True,
@@ -167,7 +163,7 @@ def _entered(joined: Joined, link: str) -> Entered:
     )
 
 
-def _called(called: Called) -> CalledPatient:
+def _called(called: staff.Called) -> CalledPatient:
     ticket = called.ticket
     return CalledPatient(
         success=True,

@@ -3,7 +3,6 @@
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
 
 from dawr.domain.staff import Role
 
@@ -24,22 +23,27 @@ class CallInput(ClinicInput):
     desk: str | None = None
 
 
-class DoneInput(ClinicInput):
-    user: str
-    pin: Annotated[str, Meta(max_length=6, description="Not asked for by any clinic yet.")] | None = None
+class DoneInput(EnterInput):
+    pin: Annotated[str, msgspec.Meta(max_length=6, description="Not asked for by any clinic yet.")] | None = None
 
 
 class ClinicQuery(msgspec.Struct, forbid_unknown_fields=True):
-    clinic: Annotated[str, Meta(min_length=1)]
+    clinic: Annotated[str, msgspec.Meta(min_length=1)]
 
 
-class PositionQuery(msgspec.Struct, forbid_unknown_fields=True):
-    clinic: Annotated[str, Meta(min_length=1)]
-    user: Annotated[str, Meta(min_length=1)]
+class PositionQuery(ClinicQuery):
+    user: Annotated[str, msgspec.Meta(min_length=1)]
 
 
-class Entered(msgspec.Struct, omit_defaults=True):
+class Answer(msgspec.Struct):
     success: bool
+
+
+class ClinicAnswer(Answer):
+    clinic: str
+
+
+class Entered(Answer, omit_defaults=True):
     number: int
     status: str
     user: str
@@ -53,9 +57,7 @@ class Entered(msgspec.Struct, omit_defaults=True):
     reserve_mode: bool = False
 
 
-class QueueStatus(msgspec.Struct):
-    success: bool
-    clinic: str
+class QueueStatus(ClinicAnswer):
     current: int | None
     length: int
     waiting: int
@@ -64,9 +66,7 @@ class QueueStatus(msgspec.Struct):
     avg_wait_minutes: float
 
 
-class CalledPatient(msgspec.Struct):
-    success: bool
-    clinic: str
+class CalledPatient(ClinicAnswer):
     current: int | None
     """The number that was called now; null when nobody waits."""
     next: int | None
@@ -76,9 +76,7 @@ class CalledPatient(msgspec.Struct):
     desk: str | None
 
 
-class DonePatient(msgspec.Struct):
-    success: bool
-    clinic: str
+class DonePatient(ClinicAnswer):
     user: str
     number: int
     status: str
@@ -88,16 +86,12 @@ class DonePatient(msgspec.Struct):
     """Where the visitor goes next, once there are journeys."""
 
 
-class NewRound(msgspec.Struct):
-    success: bool
-    clinic: str
+class NewRound(ClinicAnswer):
     round: int
     message: str
 
 
-class Position(msgspec.Struct):
-    success: bool
-    clinic: str
+class Position(ClinicAnswer):
     user: str
     status: str
     number: int
@@ -113,7 +107,6 @@ class SignedInUser(msgspec.Struct):
     role: Role
 
 
-class SignedInAnswer(msgspec.Struct):
-    success: bool
+class SignedInAnswer(Answer):
     token: str
     user: SignedInUser

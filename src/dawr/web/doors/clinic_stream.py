@@ -3,66 +3,60 @@
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
 
 from dawr.domain.errors import InvalidValue, UnknownQueue, UnknownVenue
 from dawr.domain.events import LineFacts
 from dawr.domain.queue import QueueId
 from dawr.domain.standing import Standing
 from dawr.domain.ticket import checked_visitor, open_key
-from dawr.live.forms import Published
+from dawr.live.forms import Notices, Published
 from dawr.live.frames import EventId, frame
 from dawr.live.joining import Follow, Wish
 from dawr.operations.snapshots import LookAtVenue
+from dawr.web.api.events import resume_or_begin
 from dawr.web.doors.clinic import TAG, WORDS, status_word
 from dawr.web.event_stream import Stream
-from dawr.web.parts import Parts
-from dawr.web.request import Request
-from dawr.web.routes import Route
-from dawr.web.watching import resume_or_begin
+from dawr.web.routes import Parts, Request, Route
 
 _encode = msgspec.json.Encoder().encode
 
 
 class StreamQuery(msgspec.Struct, forbid_unknown_fields=True):
     clinic: str
-    user: Annotated[str, Meta(description="Follow this visitor's ticket too.")] | None = None
-    last_event_id: Annotated[str, Meta(max_length=100, description="Resume after this id.")] | None = None
+    user: Annotated[str, msgspec.Meta(description="Follow this visitor's ticket too.")] | None = None
+    last_event_id: Annotated[str, msgspec.Meta(max_length=100, description="Resume after this id.")] | None = None
 
 
-class Connected(msgspec.Struct, frozen=True):
+class Update(msgspec.Struct, frozen=True):
     type: str
     clinic: str
+
+
+class Connected(Update, frozen=True):
     resumed: bool
     """Whether everything since the last id follows; otherwise this is a fresh start."""
 
 
-class QueueUpdate(msgspec.Struct, frozen=True):
-    type: str
-    clinic: str
+class QueueUpdate(Update, frozen=True):
     current: int | None
     length: int
     waiting: int
 
 
-class VisitorUpdate(msgspec.Struct, frozen=True):
-    type: str
-    clinic: str
+class TicketUpdate(Update, frozen=True):
     status: str
     number: int
     display_number: str
+
+
+class VisitorUpdate(TicketUpdate, frozen=True):
     ahead: int
     position: int
     estimated_wait_minutes: int
     desk: str | None
 
 
-class StepDone(msgspec.Struct, frozen=True):
-    type: str
-    clinic: str
-    status: str
-    number: int
-    display_number: str
+class StepDone(TicketUpdate, frozen=True):
     next_clinic: str | None
     """Where the visitor goes next, once there are journeys."""
 
@@ -110,17 +104,7 @@ class VisitorUpdates(msgspec.Struct, frozen=True):
 
 WORD_OF = {"ticket.called": "YOUR_TURN", "ticket.recalled": "YOUR_TURN", "ticket.started": "IN_SERVICE"}
 VISITOR_UPDATES = VisitorUpdates()
-
-
-class ClinicNotices:
-    def stale(self) -> bytes:
-        return frame("STALE", b'{"type":"STALE"}')
-
-    def fresh(self) -> bytes:
-        return frame("FRESH", b'{"type":"FRESH"}')
-
-
-NOTICES = ClinicNotices()
+NOTICES = Notices(stale=frame("STALE", b'{"type":"STALE"}'), fresh=frame("FRESH", b'{"type":"FRESH"}'))
 
 
 async def stream(parts: Parts, request: Request[StreamQuery]) -> Stream:

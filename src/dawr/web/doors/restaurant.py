@@ -16,11 +16,9 @@ from dawr.domain.standing import Standing
 from dawr.domain.ticket import State, Ticket, TicketId, VisitId
 from dawr.domain.venue import Unnamed
 from dawr.domain.visit import Link
+from dawr.operations import snapshots, staff, visitor
 from dawr.operations.operation import Operation
-from dawr.operations.snapshots import LookAtLine, LookAtVisit
-from dawr.operations.staff import Call, Called, CallNext, Finish, Miss
 from dawr.operations.ticket import Joined as JoinedTicket
-from dawr.operations.visitor import Cancel, Join
 from dawr.reliability.idempotency import Reply
 from dawr.web.api.queues import NoInput, cursor_at, read_cursor
 from dawr.web.api.tickets import TAKE_REFUSALS
@@ -39,10 +37,8 @@ from dawr.web.doors.restaurant_shapes import (
 )
 from dawr.web.links import NewLink, new_link
 from dawr.web.pagination import ListQuery
-from dawr.web.parts import Parts
-from dawr.web.request import Request
 from dawr.web.response import Response, answered
-from dawr.web.routes import Route
+from dawr.web.routes import Parts, Request, Route
 
 TAG = "restaurant"
 WORDS = {"visitor": "mobileNumber", "party_size": "partySize"}
@@ -62,7 +58,7 @@ STATUS_WORDS: Mapping[State, Status] = {
 async def join(parts: Parts, request: Request[JoinInput]) -> Reply:
     given = request.given
     link = new_link(parts.ids, request.venue_id)
-    joining = Join(
+    joining = visitor.Join(
         queue=Unnamed.WAITLIST,
         visitor=given.mobileNumber,
         ticket_id=TicketId(parts.ids.new(request.venue_id)),
@@ -78,7 +74,7 @@ async def join(parts: Parts, request: Request[JoinInput]) -> Reply:
 
 async def queue_status(parts: Parts, request: Request[EntryQuery]) -> Response:
     """Entry and secret must belong together: one without the other is as if there were no entry."""
-    standing = await parts.engine.read(request.venue_id, LookAtVisit(Link.read(request.given.secret)))
+    standing = await parts.engine.read(request.venue_id, snapshots.LookAtVisit(Link.read(request.given.secret)))
     if standing.ticket.ticket_id != request.given.entryId:
         raise UnknownVisit
     return answered(EntryAnswer(success=True, data=_entry(standing)))
@@ -86,23 +82,23 @@ async def queue_status(parts: Parts, request: Request[EntryQuery]) -> Response:
 
 async def list_entries(parts: Parts, request: Request[ListQuery]) -> Response:
     most = request.given.limit
-    view = LookAtLine(Unnamed.WAITLIST, read_cursor(request.given.cursor), most + 1)
+    view = snapshots.LookAtLine(Unnamed.WAITLIST, read_cursor(request.given.cursor), most + 1)
     tickets = await parts.engine.read(request.venue_id, view)
     shown = [_staff_entry(ticket) for ticket in tickets[:most]]
     return answered(ListAnswer(success=True, data=shown, next=cursor_at(tickets, most)))
 
 
 async def call_next(_: Parts, request: Request[NoInput]) -> Reply:
-    return await request.do(CallNext(queue=Unnamed.WAITLIST), _called)
+    return await request.do(staff.CallNext(queue=Unnamed.WAITLIST), _called)
 
 
 async def change_status(_: Parts, request: Request[StatusInput]) -> Reply:
     ticket_id = TicketId(request.params["entry"])
     verbs: Mapping[str, Operation[Ticket]] = {
-        "CALLED": Call(ticket_id),
-        "SEATED": Finish(ticket_id),
-        "NO_SHOW": Miss(ticket_id),
-        "CANCELLED": Cancel(ticket_id),
+        "CALLED": staff.Call(ticket_id),
+        "SEATED": staff.Finish(ticket_id),
+        "NO_SHOW": staff.Miss(ticket_id),
+        "CANCELLED": visitor.Cancel(ticket_id),
     }
     return await request.do(
         verbs[request.given.status],
@@ -159,7 +155,7 @@ def _staff_entry(ticket: Ticket) -> StaffEntry:
     )
 
 
-def _called(called: Called) -> StaffEntryAnswer:
+def _called(called: staff.Called) -> StaffEntryAnswer:
     return StaffEntryAnswer(success=True, data=None if called.ticket is None else _staff_entry(called.ticket))
 
 

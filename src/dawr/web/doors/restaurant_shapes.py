@@ -3,7 +3,6 @@
 from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Meta
 
 from dawr.domain.ticket import LARGEST_PARTY, LONGEST_VISITOR
 
@@ -11,30 +10,38 @@ Status = Literal["WAITING", "CALLED", "SEATED", "NO_SHOW", "CANCELLED"]
 
 
 class JoinInput(msgspec.Struct, forbid_unknown_fields=True):
-    name: Annotated[str, Meta(min_length=1, max_length=LONGEST_VISITOR)]
-    mobileNumber: Annotated[str, Meta(pattern=r"^\+[1-9][0-9]{6,14}$", description="E.164: +97433001122")]  # noqa: N815
-    partySize: Annotated[int, Meta(ge=1, le=LARGEST_PARTY)]  # noqa: N815
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_VISITOR)]
+    mobileNumber: Annotated[  # noqa: N815
+        str,
+        msgspec.Meta(pattern=r"^\+[1-9][0-9]{6,14}$", description="E.164: +97433001122"),
+    ]
+    partySize: Annotated[int, msgspec.Meta(ge=1, le=LARGEST_PARTY)]  # noqa: N815
     seatingType: Literal["indoor", "outdoor", "any"] | None = None  # noqa: N815
-    idempotencyKey: Annotated[str, Meta(min_length=1, max_length=255, pattern="^[!#-~]+$")] | None = None  # noqa: N815
+    idempotencyKey: (  # noqa: N815
+        Annotated[str, msgspec.Meta(min_length=1, max_length=255, pattern="^[!#-~]+$")] | None
+    ) = None
 
 
 class EntryQuery(msgspec.Struct, forbid_unknown_fields=True):
-    entryId: Annotated[str, Meta(min_length=1, max_length=200)]  # noqa: N815
-    secret: Annotated[str, Meta(min_length=1, max_length=200, description="As the entry was given it.")]
+    entryId: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]  # noqa: N815
+    secret: Annotated[str, msgspec.Meta(min_length=1, max_length=200, description="As the entry was given it.")]
 
 
 class StatusInput(msgspec.Struct, forbid_unknown_fields=True):
     status: Literal["CALLED", "SEATED", "NO_SHOW", "CANCELLED"]
-    reason: Annotated[str, Meta(max_length=500)] | None = None
+    reason: Annotated[str, msgspec.Meta(max_length=500)] | None = None
 
 
-class Entry(msgspec.Struct, frozen=True):
-    """A party on the list, as its own people see it."""
-
+class Party(msgspec.Struct, frozen=True):
     id: str
     tokenNumber: int  # noqa: N815
     displayNumber: str  # noqa: N815
     status: Status
+
+
+class Entry(Party, frozen=True):
+    """A party on the list, as its own people see it."""
+
     position: int
     """1 is next; 0 is not waiting."""
     estimatedWaitMinutes: int  # noqa: N815
@@ -43,29 +50,16 @@ class Entry(msgspec.Struct, frozen=True):
     createdAt: str  # noqa: N815
 
 
-class Joined(msgspec.Struct, frozen=True):
-    id: str
-    tokenNumber: int  # noqa: N815
-    displayNumber: str  # noqa: N815
-    status: Status
-    position: int
-    estimatedWaitMinutes: int  # noqa: N815
-    partySize: int  # noqa: N815
-    seatingType: str | None  # noqa: N815
-    createdAt: str  # noqa: N815
+class Joined(Entry, frozen=True):
     alreadyInQueue: bool  # noqa: N815
     secret: str | None
     """For `queue-status`. Null when the number was on the list already: a number can be guessed."""
     link: str | None
 
 
-class StaffEntry(msgspec.Struct, frozen=True):
+class StaffEntry(Party, frozen=True):
     """A party on the list, as staff see it."""
 
-    id: str
-    tokenNumber: int  # noqa: N815
-    displayNumber: str  # noqa: N815
-    status: Status
     name: str | None
     mobileNumber: str  # noqa: N815
     partySize: int  # noqa: N815
@@ -74,25 +68,25 @@ class StaffEntry(msgspec.Struct, frozen=True):
     calledAt: str | None  # noqa: N815
 
 
-class JoinedAnswer(msgspec.Struct, frozen=True):
+class Answer(msgspec.Struct, frozen=True):
     success: bool
+
+
+class JoinedAnswer(Answer, frozen=True):
     data: Joined
 
 
-class EntryAnswer(msgspec.Struct, frozen=True):
-    success: bool
+class EntryAnswer(Answer, frozen=True):
     data: Entry
 
 
-class StaffEntryAnswer(msgspec.Struct, frozen=True):
+class StaffEntryAnswer(Answer, frozen=True):
     """The party; null when nobody waits."""
 
-    success: bool
     data: StaffEntry | None
 
 
-class ListAnswer(msgspec.Struct, frozen=True):
-    success: bool
+class ListAnswer(Answer, frozen=True):
     data: list[StaffEntry]
     next: str | None
     """The cursor of the next page."""

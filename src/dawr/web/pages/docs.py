@@ -7,10 +7,8 @@ import msgspec
 
 from dawr.web.openapi import document
 from dawr.web.pages.rendering import page
-from dawr.web.parts import Parts
-from dawr.web.request import Request
 from dawr.web.response import Response
-from dawr.web.routes import Route
+from dawr.web.routes import Parts, Request, Route
 
 Json = dict[str, Any]
 

@@ -4,33 +4,30 @@ from typing import Annotated
 from urllib.parse import parse_qsl
 
 import msgspec
-from msgspec import Meta
 
 from dawr.domain.errors import Refused
 from dawr.domain.venue import Venue
-from dawr.web.http import read_body
 from dawr.web.pages.rendering import page
-from dawr.web.parts import Parts
 from dawr.web.problems import BadRequest
-from dawr.web.request import Request
+from dawr.web.request import read_body
 from dawr.web.response import Response
-from dawr.web.routes import Route
+from dawr.web.routes import Parts, Request, Route
 
 FORM = b"application/x-www-form-urlencoded"
 
 
 class CodeQuery(msgspec.Struct, forbid_unknown_fields=True):
-    code: Annotated[str, Meta(max_length=100)] = ""
+    code: Annotated[str, msgspec.Meta(max_length=100)] = ""
 
 
 class OwnerForm(msgspec.Struct, frozen=True):
-    code: Annotated[str, Meta(max_length=100)]
-    username: Annotated[str, Meta(max_length=64)] = ""
-    password: Annotated[str, Meta(max_length=128)] = ""
-    venue_name: Annotated[str, Meta(max_length=80)] = ""
-    venue_slug: Annotated[str, Meta(max_length=32)] = ""
+    code: Annotated[str, msgspec.Meta(max_length=100)]
+    username: Annotated[str, msgspec.Meta(max_length=64)] = ""
+    password: Annotated[str, msgspec.Meta(max_length=128)] = ""
+    venue_name: Annotated[str, msgspec.Meta(max_length=80)] = ""
+    venue_slug: Annotated[str, msgspec.Meta(max_length=32)] = ""
     venue_kind: str = "clinic"
-    zone: Annotated[str, Meta(max_length=64)] = "Asia/Qatar"
+    zone: Annotated[str, msgspec.Meta(max_length=64)] = "Asia/Qatar"
 
     def venue(self) -> Venue:
         """The first venue, with one queue to begin with."""
@@ -52,7 +49,7 @@ async def show(parts: Parts, request: Request[CodeQuery]) -> Response:
 
 async def make(parts: Parts, request: Request[None]) -> Response:
     """What is wrong is said above the form, which keeps what was typed but for the password."""
-    given = _read(await _body(request))
+    given = await _read(request)
     try:
         wanted = None if await parts.accounts.has_venue() else given.venue()
         account = await parts.accounts.first_owner(given.code, given.username, given.password, wanted)
@@ -67,14 +64,11 @@ async def _form(parts: Parts, given: OwnerForm, wrong: str | None = None) -> Res
     return page("first_run.html", given=given, wrong=wrong, needs_venue=not await parts.accounts.has_venue())
 
 
-async def _body(request: Request[None]) -> bytes:
+async def _read(request: Request[None]) -> OwnerForm:
     kind = request.raw.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
     if kind != FORM:
         raise BadRequest(415, "not-a-form", "Send the form as the page does.")
-    return await read_body(request.raw.receive)
-
-
-def _read(body: bytes) -> OwnerForm:
+    body = await read_body(request.raw.receive)
     try:
         fields = dict(parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=20, errors="strict"))
         return msgspec.convert(fields, OwnerForm)

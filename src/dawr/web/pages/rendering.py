@@ -8,8 +8,8 @@ import jinja2
 from dawr.web.response import HTML, Response
 
 
-def page(template: str, *, status: int = 200, **facts: object) -> Response:
-    return Response(status, _templates().get_template(template).render(facts).encode(), kind=HTML)
+def page(template: str, **facts: object) -> Response:
+    return Response(200, _templates().get_template(template).render(facts).encode(), kind=HTML)
 
 
 @cache

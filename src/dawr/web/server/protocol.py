@@ -27,21 +27,10 @@ MOST_BEHIND = 8
 LARGEST_REQUEST = 4 * 1024 * 1024
 """The app refuses a body long before this; here is the end of waiting for the rest of it."""
 
-
-def malformed() -> BadRequest:
-    return BadRequest(400, "malformed-request", "This is not a request as HTTP has it.")
-
-
-def head_too_large() -> BadRequest:
-    return BadRequest(431, "headers-too-large", f"The headers are larger than {LARGEST_HEAD // 1024} KiB.")
-
-
-def body_too_large() -> BadRequest:
-    return BadRequest(413, "body-too-large", "The body is far too large.")
-
-
-def late() -> BadRequest:
-    return BadRequest(408, "request-timeout", "The request did not arrive in time.")
+MALFORMED = (400, "malformed-request", "This is not a request as HTTP has it.")
+HEAD_TOO_LARGE = (431, "headers-too-large", f"The headers are larger than {LARGEST_HEAD // 1024} KiB.")
+BODY_TOO_LARGE = (413, "body-too-large", "The body is far too large.")
+LATE = (408, "request-timeout", "The request did not arrive in time.")
 
 
 class Shared(ServerState):
@@ -154,10 +143,10 @@ class HttpProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         if self._bytes_of_request > LARGEST_HEAD and self._size_of_head() > LARGEST_HEAD:
-            self._refuse_and_stop_parsing(head_too_large())
+            self._refuse_and_stop_parsing(BadRequest(*HEAD_TOO_LARGE))
         hosts = [name for name, _ in self.headers].count(b"host")
         if hosts != 1 and (hosts > 1 or self.parser.get_http_version() != "1.0"):
-            self._refuse_and_stop_parsing(malformed())
+            self._refuse_and_stop_parsing(BadRequest(*MALFORMED))
         if self.parser.should_upgrade():
             self._decline_upgrade()
         HttpToolsProtocol.on_headers_complete(self)
@@ -189,7 +178,7 @@ class HttpProtocol(HttpToolsProtocol):
         HttpToolsProtocol._start_asgi_task(self, cycle, app)  # noqa: SLF001 - the parent's
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - the server's own words stay in its log
-        self._refuse(malformed())
+        self._refuse(BadRequest(*MALFORMED))
 
     def give_up_if_late(self) -> None:
         """Called once a second."""
@@ -210,7 +199,7 @@ class HttpProtocol(HttpToolsProtocol):
             self.transport.close()
             self._since = self._shared.second
         else:
-            self._refuse(late())
+            self._refuse(BadRequest(*LATE))
 
     def _listen_for_the_end(self) -> None:
         """The parent stops reading when a request waits behind another, and would not notice that the client went."""
@@ -224,12 +213,12 @@ class HttpProtocol(HttpToolsProtocol):
     def _ignore_trailer(self, name: bytes, value: bytes) -> None:
         self._bytes_of_trailers += len(name) + len(value)
         if self._bytes_of_trailers > LARGEST_HEAD:
-            self._refuse_and_stop_parsing(head_too_large())
+            self._refuse_and_stop_parsing(BadRequest(*HEAD_TOO_LARGE))
 
     def _decline_upgrade(self) -> None:
         """The parser takes what follows for another protocol, also a body: it would be read as the next request."""
         if self.parser.get_method() == b"CONNECT" or any(_is_of_a_body(*header) for header in self.headers):
-            self._refuse_and_stop_parsing(malformed())
+            self._refuse_and_stop_parsing(BadRequest(*MALFORMED))
         self._is_last = True
 
     def _refuse_and_stop_parsing(self, refusal: BadRequest) -> NoReturn:
@@ -238,9 +227,9 @@ class HttpProtocol(HttpToolsProtocol):
 
     def _refuse_what_is_too_large(self) -> None:
         if self._in_head:
-            self._refuse(head_too_large())
+            self._refuse(BadRequest(*HEAD_TOO_LARGE))
         elif self._bytes_of_request > LARGEST_REQUEST:
-            self._refuse(body_too_large())
+            self._refuse(BadRequest(*BODY_TOO_LARGE))
 
     def _refuse(self, refusal: BadRequest) -> None:
         """By the one who can: here, the app that waits for the body, or nobody while another answer is under way."""
