@@ -1,6 +1,6 @@
 """Everything one page, one answer or one stream shows about a queue, read at one moment."""
 
-from typing import Generic, TypeVar
+from typing import Generic
 
 import msgspec
 
@@ -11,14 +11,12 @@ from dawr.domain.queue import Queue
 from dawr.domain.ticket import LineKey, Ticket, TicketId, checked_visitor, open_key
 from dawr.domain.venue import QueueCode, Venue
 from dawr.domain.visit import Link
-from dawr.operations.operation import View
+from dawr.operations.operation import R, View
 from dawr.operations.rows import ANSWERS, VISITS
 from dawr.operations.ticket import Joined, standing_of, ticket_behind
 from dawr.operations.transaction import Transaction
 from dawr.ports import LinePage, Wants
 from dawr.reliability.idempotency import Claim, Reply
-
-R = TypeVar("R")
 
 
 class Moment(msgspec.Struct, Generic[R], frozen=True):
