@@ -166,8 +166,8 @@ class Following:
         for watcher, form in tuple(followed.watchers.items()):
             if comes_near:
                 watcher.push(form.near(standing))
-            seat = watcher.seat
-            shared = seat is not None and seat.channel is not None and seat.channel.frame(published) is not None
+            channel = watcher.seat.channel
+            shared = channel is not None and channel.frame(published) is not None
             watcher.push(form.happened(published.event.kind, standing, b"" if shared else published.at))
         if followed.ticket.state in ENDED_STATES:
             self._let_go(followed)
@@ -176,7 +176,7 @@ class Following:
         """Whoever is known by name may come again with another ticket."""
         for watcher, form in tuple(followed.watchers.items()):
             seat = watcher.seat
-            if seat is not None and seat.open_key is not None:
+            if seat.open_key is not None:
                 self.leave(watcher, followed, None)
                 seat.followed = None
                 self.strangers.setdefault(seat.open_key, {})[watcher] = form
