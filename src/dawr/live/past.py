@@ -1,7 +1,6 @@
 """What the store knows: the events that were missed, and where things stand now. Each read is one moment's picture."""
 
 from collections.abc import Awaitable, Callable, Collection
-from typing import TypeVar
 
 import msgspec
 
@@ -12,9 +11,7 @@ from dawr.domain.queue import QueueId
 from dawr.domain.ticket import Ticket, TicketId
 from dawr.domain.venue import Head, Venue, VenueId
 from dawr.live.line import WatchedLine
-from dawr.ports import Clock, Session, Store, Wants
-
-T = TypeVar("T")
+from dawr.ports import Clock, Session, Store, T, Wants
 
 NOTHING_IS_AFTER = 2**62
 

@@ -93,9 +93,9 @@ class DataDirectory:
         partial = self.moved.with_name(self.moved.name + ".partial")
         try:
             partial.write_text(f"{to}\n", encoding="utf-8")
-            _sync(partial)
+            sync(partial)
             partial.rename(self.moved)
-            _sync(self.path)
+            sync(self.path)
         except OSError as error:
             raise DataDirectoryUnfit(
                 f"The copy in {to} is complete, but {self.moved} cannot be written: {error.strerror}. "
@@ -105,7 +105,7 @@ class DataDirectory:
     def unmark_moved(self) -> None:
         try:
             self.moved.unlink(missing_ok=True)
-            _sync(self.path)
+            sync(self.path)
         except OSError as error:
             raise DataDirectoryUnfit(f"{self.moved} cannot be removed: {error.strerror}.") from error
 
@@ -173,7 +173,8 @@ def _locked(handle: int) -> bool:
     return False
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """When it returns the disk has the file, or the names in the directory."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
