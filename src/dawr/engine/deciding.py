@@ -11,9 +11,8 @@ from typing import Any, Generic
 import msgspec
 import structlog
 
+from dawr.domain import Origin, Venue, VenueId
 from dawr.domain.errors import Refused, UnknownVenue
-from dawr.domain.events import Origin
-from dawr.domain.venue import Venue, VenueId
 from dawr.operations.operation import Operation, R, View
 from dawr.operations.rows import ANSWERS
 from dawr.operations.transaction import NotLoaded, Transaction

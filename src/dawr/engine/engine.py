@@ -9,9 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 from zlib import crc32
 
+from dawr.domain import NOBODY, Event, Origin, VenueId
 from dawr.domain.errors import Refused, UnknownVenue
-from dawr.domain.events import NOBODY, Event, Origin
-from dawr.domain.venue import VenueId
 from dawr.engine.deciding import Command, look_at
 from dawr.engine.lane import Cached, Lane, Listener
 from dawr.operations.operation import Operation, R, View

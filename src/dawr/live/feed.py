@@ -11,9 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 import msgspec
 import structlog
 
-from dawr.domain.events import Event
-from dawr.domain.queue import QueueId
-from dawr.domain.venue import Venue, VenueId
+from dawr.domain import Event, QueueId, Venue, VenueId
 from dawr.live.following import Followed, Following
 from dawr.live.forms import Form, Published
 from dawr.live.frames import EventId

@@ -8,12 +8,9 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from dawr.domain.events import LineFacts, TicketFacts
-from dawr.domain.line import Line
-from dawr.domain.standing import Standing, wait_minutes
-from dawr.domain.ticket import ENDED_STATES, STATES_IN_LINE, Ticket, TicketId
-from dawr.domain.venue import Venue, VenueId
-from dawr.domain.waiting import Place
+from dawr.domain import Line, LineFacts, Place, Standing, Ticket, TicketFacts, TicketId, Venue, VenueId
+from dawr.domain.standing import wait_minutes
+from dawr.domain.ticket import ENDED_STATES, STATES_IN_LINE
 from dawr.live.forms import PersonalForm, Published
 from dawr.live.line import WatchedLine
 from dawr.live.watcher import Watcher

@@ -4,10 +4,8 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 import msgspec
 
-from dawr.domain.events import TicketFacts
-from dawr.domain.queue import QueueId
-from dawr.domain.standing import Standing
-from dawr.domain.ticket import ENDED_STATES, STATES_IN_LINE, Ticket, TicketId, open_key
+from dawr.domain import QueueId, Standing, Ticket, TicketFacts, TicketId
+from dawr.domain.ticket import ENDED_STATES, STATES_IN_LINE, open_key
 from dawr.live.feed import Channel, Feed
 from dawr.live.following import Followed, Following
 from dawr.live.forms import Form, Notices, PersonalForm, Published

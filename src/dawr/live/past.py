@@ -4,12 +4,9 @@ from collections.abc import Awaitable, Callable, Collection
 
 import msgspec
 
+from dawr.domain import Event, Head, Line, QueueId, Ticket, TicketId, Venue, VenueId
 from dawr.domain.errors import UnknownVenue
-from dawr.domain.events import Event, line_facts
-from dawr.domain.line import Line
-from dawr.domain.queue import QueueId
-from dawr.domain.ticket import Ticket, TicketId
-from dawr.domain.venue import Head, Venue, VenueId
+from dawr.domain.events import line_facts
 from dawr.live.line import WatchedLine
 from dawr.ports import Clock, Session, Store, T, Wants
 

@@ -6,8 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 
 from dawr import __version__
-from dawr.domain.events import Event
-from dawr.domain.venue import VenueId
+from dawr.domain import Event, VenueId
 from dawr.observe.access_log import AccessLog, NoLog
 from dawr.observe.metrics import families
 from dawr.observe.metrics.families import Family

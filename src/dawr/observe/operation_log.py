@@ -9,9 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from dawr.domain.events import Event
-from dawr.domain.ticket import Ticket, TicketId
-from dawr.domain.venue import VenueId
+from dawr.domain import Event, Ticket, TicketId, VenueId
 from dawr.observe.log_buffer import LogBuffer
 from dawr.ports import Changes
 

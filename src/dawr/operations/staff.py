@@ -4,10 +4,9 @@ from typing import ClassVar
 
 import msgspec
 
+from dawr.domain import DeskId, Queue, QueueCode, QueueId, Ticket, Venue, Verb
 from dawr.domain.errors import InvalidValue, NotInQueue
-from dawr.domain.queue import Queue, QueueId
-from dawr.domain.ticket import Ticket, Verb, checked_visitor, open_key
-from dawr.domain.venue import DeskId, QueueCode, Venue
+from dawr.domain.ticket import checked_visitor, open_key
 from dawr.operations.operation import Operation
 from dawr.operations.ticket import OfTicket, OneVerb, change
 from dawr.operations.transaction import Transaction

@@ -2,12 +2,9 @@
 
 from typing import ClassVar, Generic
 
+from dawr.domain import Link, Queue, Standing, Ticket, TicketId, Venue, Verb
 from dawr.domain.errors import LineEnded, UnknownVisit
-from dawr.domain.queue import Queue
-from dawr.domain.standing import Standing, wait_minutes
-from dawr.domain.ticket import Ticket, TicketId, Verb
-from dawr.domain.venue import Venue
-from dawr.domain.visit import Link
+from dawr.domain.standing import wait_minutes
 from dawr.operations.operation import Operation, R
 from dawr.operations.rows import VISITS
 from dawr.operations.transaction import Transaction

@@ -2,21 +2,9 @@
 
 from typing import ClassVar, Literal
 
+from dawr.domain import Line, Link, Queue, QueueCode, Ticket, TicketId, Venue, Verb, Visit, VisitId
 from dawr.domain.errors import InvalidValue, JoinedTooOften, TicketInWrongState
-from dawr.domain.line import Line
-from dawr.domain.queue import Queue
-from dawr.domain.ticket import (
-    LARGEST_PARTY,
-    PRIORITIES,
-    Ticket,
-    TicketId,
-    Verb,
-    VisitId,
-    checked_visitor,
-    open_key,
-)
-from dawr.domain.venue import QueueCode, Venue
-from dawr.domain.visit import Link, Visit
+from dawr.domain.ticket import LARGEST_PARTY, PRIORITIES, checked_visitor, open_key
 from dawr.operations.operation import Operation
 from dawr.operations.rows import VISITS
 from dawr.operations.ticket import Joined, OfTicket, OneVerb, change, joined, standing_of, ticket_behind
