@@ -77,7 +77,11 @@ class DataDirectory:
         to = self.moved_to()
         if to is not None:
             self.unlock()
-            raise DataDirectoryMoved(self.path, to)
+            raise DataDirectoryUnfit(
+                f"The installation in {self.path} has moved to {to}: nothing is given from here any more, or numbers "
+                "would be given twice. Set DAWR_DATABASE_URL to that database. To go back, stop its servers and run "
+                "`dawr migrate --back`, as docs/run/postgres.md says."
+            )
 
     def moved_to(self) -> str | None:
         """Where the installation is now; None if it is here."""
@@ -149,15 +153,6 @@ class DataDirectoryInUse(DataDirectoryUnfit):
         super().__init__(
             f"The data directory {path} is in use by process {holder}: one server writes to it at a time. "
             "Stop that one first, or choose another directory with --data."
-        )
-
-
-class DataDirectoryMoved(DataDirectoryUnfit):
-    def __init__(self, path: Path, to: str) -> None:
-        super().__init__(
-            f"The installation in {path} has moved to {to}: nothing is given from here any more, or numbers would be "
-            "given twice. Set DAWR_DATABASE_URL to that database. To go back, stop its servers and run "
-            "`dawr migrate --back`, as docs/run/postgres.md says."
         )
 
 
