@@ -228,15 +228,20 @@ async def _copied(
         _must_be_alike(here, there)
         named = [table for table in there if table.name != ALWAYS_THERE]
         used = [table.name for table in named if await target.fetchrow(table.reading) is not None]
-        if used:
-            return await _found_there(target, there, digests, used, begins_epochs=begins_epochs)
-        await target.execute(sql["forget_installation"])
-        for table in here:
-            await _send(source, target, table)
-        copy = Copy(await _compared(target, there, digests), was_there=False, begins_epochs=begins_epochs)
+        if not used:
+            await target.execute(sql["forget_installation"])
+            for table in here:
+                await _send(source, target, table)
+        copy = Copy(await _compared(target, there, digests), was_there=bool(used), begins_epochs=begins_epochs)
+        # An earlier run may have been cut off when all was stored: then it is the same, to the last row.
+        if used and not copy.is_proved:
+            raise MoveFailed(
+                f"That database is not empty ({', '.join(used)}), and is not a copy of this one as it is now. "
+                "Nothing was moved. Make an empty database and name that one."
+            )
         if not copy.is_proved:
             raise _Different(copy)
-        if not begins_epochs:
+        if not used and not begins_epochs:
             await target.execute(sql["settle"])
     return copy
 
@@ -246,19 +251,6 @@ def _must_be_alike(here: Iterable[Table], there: Iterable[Table]) -> None:
     for name in sorted(ours.keys() | theirs.keys()):
         if ours.get(name) != theirs.get(name):
             raise MoveFailed(f"Table {name} is not the same on both sides: were the tables changed by hand?")
-
-
-async def _found_there(
-    target: Connection, there: Iterable[Table], digests: Mapping[str, Digest], used: list[str], *, begins_epochs: bool
-) -> Copy:
-    """An earlier run may have been cut off when all was stored: then it is the same, to the last row."""
-    copy = Copy(await _compared(target, there, digests), was_there=True, begins_epochs=begins_epochs)
-    if not copy.is_proved:
-        raise MoveFailed(
-            f"That database is not empty ({', '.join(used)}), and is not a copy of this one as it is now. "
-            "Nothing was moved. Make an empty database and name that one."
-        )
-    return copy
 
 
 async def _send(source: apsw.Connection, target: Connection, table: Table) -> None:
