@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from dawr.domain import VenueId
 from dawr.domain.ticket import ENDED_STATES
-from dawr.domain.venue import VenueId
 from dawr.live import frames
 from dawr.live.feed import BEGAN_ANEW, Feed, Seat, Told, Unresumable
 from dawr.live.following import Followed, Following
 from dawr.live.joining import Follow, Opening, Wish, own_tickets
 from dawr.live.past import Past, Tickets
 from dawr.live.watcher import Watcher
-from dawr.ports import Batch, Changes, Clock, Store, StoreAway, StoreFault
+from dawr.ports import Batch, Clock, Store, StoreAway, StoreFault
 
 if TYPE_CHECKING:
     from dawr.live.relay import Relay
@@ -84,13 +84,9 @@ class Hub:
 
     def ran(self, batch: Batch) -> None:
         """The engine tells of every batch, when the disk has it."""
-        if batch.changed:
-            self.committed(batch.changed)
-
-    def committed(self, changed: list[Changes]) -> None:
         for relay in self._relays:
-            relay.committed(changed)
-        for changes in changed:
+            relay.committed(batch.changed)
+        for changes in batch.changed:
             feed = self._feeds.get(changes.head.venue_id)
             if feed is not None:
                 feed.committed(changes)
