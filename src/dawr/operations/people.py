@@ -6,16 +6,9 @@ leave a venue without its last owner.
 
 import msgspec
 
+from dawr.domain import AccountId, Role, StaffMember, Venue
 from dawr.domain.errors import AlreadyStaff
-from dawr.domain.staff import (
-    AccountId,
-    Role,
-    StaffMember,
-    member_called,
-    must_grant,
-    must_leave_an_owner,
-)
-from dawr.domain.venue import Venue
+from dawr.domain.staff import member_called, must_grant, must_leave_an_owner
 from dawr.operations.operation import Operation, View
 from dawr.operations.rows import STAFF
 from dawr.operations.transaction import Transaction

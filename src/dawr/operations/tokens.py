@@ -2,9 +2,9 @@
 
 import msgspec
 
-from dawr.domain.staff import Role, must_grant
-from dawr.domain.token import Token, TokenId, TokenKind, checked_name, checked_role
-from dawr.domain.venue import Venue
+from dawr.domain import Role, Token, TokenId, TokenKind, Venue
+from dawr.domain.staff import must_grant
+from dawr.domain.token import checked_name, checked_role
 from dawr.operations.operation import Operation, View
 from dawr.operations.rows import TOKENS
 from dawr.operations.transaction import Transaction

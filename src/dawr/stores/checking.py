@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
-from dawr.domain.venue import Venue
+from dawr.domain import Venue
 from dawr.stores.migrations import known
 from dawr.stores.session import Row
 

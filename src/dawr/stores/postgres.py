@@ -14,7 +14,7 @@ from typing import Any, Self, TypeAlias
 import asyncpg
 
 from dawr.account_store import AccountStore
-from dawr.domain.venue import Head, Venue, VenueId
+from dawr.domain import Head, Venue, VenueId
 from dawr.ports import Changes, Clock, ClockUntrusted, OutcomeUnknown, Session, StoreAway, T, Unstorable
 from dawr.reliability.lease import Leases
 from dawr.reliability.migrations import Owners, migrate_postgres

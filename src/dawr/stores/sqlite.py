@@ -18,7 +18,7 @@ from typing import Any, cast
 import apsw
 
 from dawr.account_store import AccountStore
-from dawr.domain.venue import Head, Venue, VenueId
+from dawr.domain import Head, Venue, VenueId
 from dawr.ports import Changes, Clock, OutcomeUnknown, Session, StoreAway, T, Unstorable
 from dawr.reliability.lease import Leases
 from dawr.reliability.migrations import Owners, migrate_sqlite
