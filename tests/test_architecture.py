@@ -21,17 +21,11 @@ LONGEST_FUNCTION = 40
 CORE = {"dawr.operations", "dawr.ports", "dawr.domain", "dawr.reliability"}
 MAY_IMPORT = {
     "dawr.domain": {"dawr.domain"},
-    "dawr.account_store": {"dawr.domain", "dawr.reliability.records"},
-    "dawr.ports": {
-        "dawr.domain",
-        "dawr.account_store",
-        "dawr.reliability.correlation",
-        "dawr.reliability.lease",
-    },
+    "dawr.ports": {"dawr.domain", "dawr.reliability.correlation", "dawr.reliability.lease"},
     "dawr.operations": {"dawr.operations", "dawr.ports", "dawr.domain", "dawr.reliability.idempotency"},
     "dawr.reliability": {"dawr.reliability"},
     "dawr.settings": set(),
-    "dawr.stores": {"dawr.stores", "dawr.ports", "dawr.account_store", "dawr.domain", "dawr.reliability"},
+    "dawr.stores": {"dawr.stores", "dawr.ports", "dawr.domain", "dawr.reliability"},
     "dawr.engine": {"dawr.engine", *CORE},
     "dawr.accounts": {"dawr.accounts", "dawr.engine", *CORE},
     "dawr.live": {"dawr.live", "dawr.ports", "dawr.domain", "dawr.reliability"},
@@ -43,15 +37,7 @@ MAY_IMPORT = {
         "dawr.domain",
         "dawr.reliability",
     },
-    "dawr.sample": {
-        "dawr.sample",
-        "dawr.account_store",
-        "dawr.accounts",
-        "dawr.engine",
-        "dawr.ports",
-        "dawr.domain",
-        "dawr.operations",
-    },
+    "dawr.sample": {"dawr.sample", "dawr.accounts", "dawr.engine", "dawr.ports", "dawr.domain", "dawr.operations"},
     "dawr.web": {
         "dawr.web",
         "dawr.__version__",

@@ -9,8 +9,16 @@ from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from dawr.account_store import AccountStore
-from dawr.domain import Event, Head, Line, LineKey, Place, QueueId, Ticket, TicketId, Venue, VenueId
+from dawr.domain.account import Account, AccountId, SignedIn
+from dawr.domain.account import Session as AccountSession
+from dawr.domain.events import Event
+from dawr.domain.line import Line
+from dawr.domain.queue import QueueId
+from dawr.domain.staff import StaffMember
+from dawr.domain.ticket import LineKey, Ticket, TicketId
+from dawr.domain.token import Token, TokenId
+from dawr.domain.venue import Head, Venue, VenueId
+from dawr.domain.waiting import Place
 from dawr.reliability.correlation import Trace
 from dawr.reliability.lease import Leases
 
@@ -155,6 +163,53 @@ class Session(Protocol):
         """A venue's events behind this version, in order."""
 
 
+class AccountStore(Protocol):
+    """Accounts and their sessions, which belong to no venue. Each call is a transaction of its own."""
+
+    async def find(self, username: str) -> Account | None: ...
+
+    async def get(self, account_id: AccountId) -> Account | None: ...
+
+    async def add(self, account: Account) -> bool:
+        """False: the name is taken. Of many who add one name at once, one succeeds."""
+
+    async def set_password(self, account_id: AccountId, password_hash: str) -> None: ...
+
+    async def set_disabled(self, account_id: AccountId, disabled_at: int | None) -> None: ...
+
+    async def memberships(self, account_id: AccountId) -> list[StaffMember]:
+        """Where this account works or worked, by venue."""
+
+    async def has_owner(self) -> bool:
+        """Whether any venue has an owner who can sign in."""
+
+    async def add_session(self, session: AccountSession, *, password_hash: str) -> bool:
+        """False: the account was disabled, or got another password than this, meanwhile."""
+
+    async def signed_in(self, session_hash: str, now: int, *, idle_ms: int) -> SignedIn | None:
+        """Whose session this is; None when it ended, was idle for too long, or its account is disabled."""
+
+    async def touch_session(self, session_hash: str, now: int) -> None: ...
+
+    async def end_session(self, session_hash: str) -> None: ...
+
+    async def end_sessions(self, account_id: AccountId) -> None: ...
+
+    async def purge_sessions(self, now: int, *, most: int) -> int:
+        """Delete sessions that have expired, and say how many."""
+
+    async def token(self, venue_id: VenueId, token_id: TokenId) -> Token | None: ...
+
+    async def set_owner_code(self, code_hash: str, now: int) -> None:
+        """The code that makes the first owner's account; an earlier one is forgotten."""
+
+    async def is_owner_code(self, code_hash: str, *, made_after: int) -> bool:
+        """Whether it could be taken now."""
+
+    async def take_owner_code(self, code_hash: str, *, made_after: int) -> bool:
+        """True for one of all who bring the right code, however many come at once."""
+
+
 class Store(Protocol):
     @property
     def accounts(self) -> AccountStore: ...
@@ -211,8 +266,9 @@ class Store(Protocol):
     async def close(self) -> None: ...
 
 
-Clock = Callable[[], int]
-"""Now, in milliseconds since 1970 UTC."""
+class Clock(Protocol):
+    def __call__(self) -> int:
+        """Now, in milliseconds since 1970 UTC."""
 
 
 class Ids(Protocol):

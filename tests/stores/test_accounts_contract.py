@@ -5,13 +5,12 @@ import asyncio
 import msgspec
 import pytest
 
-from dawr.account_store import AccountStore
 from dawr.domain.account import Account, AccountId, Session
 from dawr.domain.staff import StaffMember
 from dawr.domain.venue import Venue, VenueId
 from dawr.engine.engine import Engine
 from dawr.operations.people import AddStaff, DisableStaff
-from dawr.ports import Store, Unstorable
+from dawr.ports import AccountStore, Store, Unstorable
 from tests.builders import a_new, a_venue
 from tests.stores.databases import Database
 from tests.stores.doing import create_venue

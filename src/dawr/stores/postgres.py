@@ -13,12 +13,12 @@ from typing import Any, Self, TypeAlias
 
 import asyncpg
 
-from dawr.account_store import AccountStore
 from dawr.domain import Head, Venue, VenueId
 from dawr.ports import Changes, Clock, ClockUntrusted, OutcomeUnknown, Session, StoreAway, T, Unstorable
 from dawr.reliability.lease import Leases
 from dawr.reliability.migrations import Owners, migrate_postgres
 from dawr.reliability.records import Argument
+from dawr.stores.accounts import StoredAccounts
 from dawr.stores.beside import RowsBeside
 from dawr.stores.checking import CHECKS, faults_in
 from dawr.stores.migrations import OWNERS, journal
@@ -73,7 +73,7 @@ REPEATED = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
 
 class PostgresStore(RowsBeside):
     def __init__(self, pool: "asyncpg.Pool[asyncpg.Record]", *, clock: Clock, owners: Owners = OWNERS) -> None:
-        self.accounts = AccountStore(self)
+        self.accounts = StoredAccounts(self)
         self.leases = Leases(self, clock)
         self._pool = pool
         self._clock = clock

@@ -17,13 +17,13 @@ from typing import Any, cast
 
 import apsw
 
-from dawr.account_store import AccountStore
 from dawr.domain import Head, Venue, VenueId
 from dawr.ports import Changes, Clock, OutcomeUnknown, Session, StoreAway, T, Unstorable
 from dawr.reliability.lease import Leases
 from dawr.reliability.migrations import Owners, migrate_sqlite
 from dawr.reliability.records import Argument
 from dawr.reliability.sqlite import begin_wal
+from dawr.stores.accounts import StoredAccounts
 from dawr.stores.beside import RowsBeside
 from dawr.stores.checking import CHECKS, faults_in
 from dawr.stores.migrations import OWNERS, journal
@@ -43,7 +43,7 @@ ONE_USER_AT_A_TIME = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw
 class SqliteStore(RowsBeside):
     def __init__(self, path: Path, *, clock: Clock, owners: Owners = OWNERS) -> None:
         self.path = path
-        self.accounts = AccountStore(self)
+        self.accounts = StoredAccounts(self)
         self.leases = Leases(self, clock)
         self._clock = clock
         self._statements = all_statements("sqlite", owners)

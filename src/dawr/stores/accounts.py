@@ -1,21 +1,20 @@
-"""Accounts and their sessions, which belong to no venue, in whichever database.
-
-Each call is one named statement, in a transaction of its own.
-"""
+"""Accounts and their sessions, for both databases: each call is one named statement."""
 
 from collections.abc import Iterable
 
 import msgspec
 
-from dawr.domain import Account, AccountId, SignedIn, StaffMember, Token, TokenId, VenueId
-from dawr.domain.account import Session
+from dawr.domain.account import Account, AccountId, Session, SignedIn
+from dawr.domain.staff import StaffMember
+from dawr.domain.token import Token, TokenId
+from dawr.domain.venue import VenueId
 from dawr.reliability.records import Records
 
 SESSION_COLUMNS = len(Session.__struct_fields__)
 ACCOUNT_COLUMNS = len(Account.__struct_fields__)
 
 
-class AccountStore:
+class StoredAccounts:
     def __init__(self, records: Records) -> None:
         self._records = records
 
@@ -28,7 +27,6 @@ class AccountStore:
         return Account(*rows[0]) if rows else None
 
     async def add(self, account: Account) -> bool:
-        """False: the name is taken. Of many who add one name at once, one succeeds."""
         return await self._records.change_rows("add_account", *msgspec.structs.astuple(account)) == 1
 
     async def set_password(self, account_id: AccountId, password_hash: str) -> None:
@@ -38,21 +36,17 @@ class AccountStore:
         await self._records.change_rows("set_disabled", account_id, disabled_at)
 
     async def memberships(self, account_id: AccountId) -> list[StaffMember]:
-        """Where this account works or worked, by venue."""
         rows = await self._records.select_rows("staff_of_account", account_id)
         return _by_venue(StaffMember(*row) for row in rows)
 
     async def has_owner(self) -> bool:
-        """Whether any venue has an owner who can sign in."""
         return bool(await self._records.select_rows("first_active_owner"))
 
     async def add_session(self, session: Session, *, password_hash: str) -> bool:
-        """False: the account was disabled, or got another password than this, meanwhile."""
         columns = msgspec.structs.astuple(session)
         return await self._records.change_rows("add_session", *columns, password_hash) == 1
 
     async def signed_in(self, session_hash: str, now: int, *, idle_ms: int) -> SignedIn | None:
-        """Whose session this is; None when it ended, was idle for too long, or its account is disabled."""
         rows = await self._records.select_rows("signed_in", session_hash, now, now - idle_ms)
         if not rows:
             return None
@@ -74,7 +68,6 @@ class AccountStore:
         await self._records.change_rows("end_sessions", account_id)
 
     async def purge_sessions(self, now: int, *, most: int) -> int:
-        """Delete sessions that have expired, and say how many."""
         return await self._records.change_rows("purge_sessions", now, most)
 
     async def token(self, venue_id: VenueId, token_id: TokenId) -> Token | None:
@@ -82,15 +75,12 @@ class AccountStore:
         return Token(*rows[0]) if rows else None
 
     async def set_owner_code(self, code_hash: str, now: int) -> None:
-        """The code that makes the first owner's account; an earlier one is forgotten."""
         await self._records.change_rows("set_owner_code", code_hash, now)
 
     async def is_owner_code(self, code_hash: str, *, made_after: int) -> bool:
-        """Whether it could be taken now."""
         return bool(await self._records.select_rows("right_owner_code", code_hash, made_after))
 
     async def take_owner_code(self, code_hash: str, *, made_after: int) -> bool:
-        """True for one of all who bring the right code, however many come at once."""
         return await self._records.change_rows("take_owner_code", code_hash, made_after) == 1
 
 
