@@ -15,7 +15,7 @@ from dawr.observe.log_buffer import LogBuffer
 from dawr.observe.metrics import families
 from dawr.observe.metrics.metrics import Metrics
 from dawr.observe.metrics.region import Region
-from dawr.observe.operation_log import OperationLog
+from dawr.observe.operation_log import log_committed
 from dawr.ports import Changes
 from tests.builders import issue
 from tests.operations.clinic import a_transaction, decided, everything
@@ -46,12 +46,12 @@ def lines() -> dict[str, Callable[[], object]]:
     log, began = AccessLog(nothing, time.time_ns), time.time_ns()
     counted = AccessLog(nothing, time.time_ns)
     counted.count = Metrics().answered
-    operations = OperationLog(LogBuffer(nothing, time.time_ns), lambda _: "clinic")
+    buffer = LogBuffer(nothing, time.time_ns)
     changes = a_batch()
     return {
         "access line": lambda: log.record("POST", "/api/v1/queue/enter", 200, began, "5" * 32),
         "access line and its counts": lambda: counted.record("POST", "/api/v1/queue/enter", 200, began, "5" * 32),
-        f"lines of a batch of {EVENTS_OF_A_BATCH} joins": lambda: operations.committed([changes]),
+        f"lines of a batch of {EVENTS_OF_A_BATCH} joins": lambda: log_committed(buffer, [changes], str),
     }
 
 

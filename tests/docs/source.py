@@ -62,15 +62,12 @@ def problems() -> dict[str, str]:
 def event_kinds() -> set[str]:
     """Of the tables of verbs, and those that an operation records by name."""
     recorded = {
-        call.args[0].value
-        for call in _calls(SOURCE / "operations", {"happened"})
-        if isinstance(call.args[0], ast.Constant)
+        argument.value
+        for call in _calls(SOURCE / "operations", {"happened", "_put"})
+        for argument in call.args
+        if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
     }
-    return (
-        {change.event for change in VERBS.values()}
-        | {change.event for change in QUEUE_VERBS.values()}
-        | cast("set[str]", recorded)
-    )
+    return {change.event for change in VERBS.values()} | {change.event for change in QUEUE_VERBS.values()} | recorded
 
 
 def commands() -> dict[str, set[str]]:

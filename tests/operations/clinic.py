@@ -15,7 +15,7 @@ from dawr.domain.token import Token, TokenId
 from dawr.domain.venue import Head
 from dawr.domain.visit import Link, Visit
 from dawr.operations.operation import Operation
-from dawr.operations.rows import ANSWERS, STAFF, TOKENS, VISITS
+from dawr.operations.rows import ANSWERS, STAFF, TOKENS, VISITS, Table
 from dawr.operations.transaction import NotLoaded, Transaction
 from dawr.ports import Kind, Rows, Wants
 from tests.builders import MONDAY_AT_TEN, a_claim
@@ -159,6 +159,8 @@ def state_of(tx: Transaction) -> dict[str, object]:
     for name, value in vars(tx).items():
         if name == "_waiting":
             state[name] = {key: (list(line._tickets), line._up_to) for key, line in value.items()}
+        elif isinstance(value, Table):
+            state[name] = (dict(value.rows), dict(value.stored), value.is_whole)
         elif name == "_tables":
             state[name] = {
                 kind: (dict(table.rows), table.changed(), table.is_whole) for kind, table in value.items() if table.rows

@@ -18,7 +18,7 @@ from dawr.operations.operation import Operation
 from dawr.operations.people import AddStaff, ChangeRole, DisableStaff, EnableStaff
 from dawr.operations.rows import ANSWERS, VISITS
 from dawr.operations.staff import Call, CallNext, Done, Finish, Hold, Miss, Recall, Resume, Start
-from dawr.operations.ticket import OneVerb
+from dawr.operations.ticket import OfTicket, OneVerb
 from dawr.operations.tokens import MakeToken, RevokeToken
 from dawr.operations.transaction import Transaction
 from dawr.operations.visitor import Cancel, Join, Leave, LeaveByLink, Rejoin, RejoinByLink
@@ -37,7 +37,7 @@ from tests.operations.clinic import (
     state_of,
 )
 
-ABSTRACT = {Operation, OneVerb}
+ABSTRACT = {Operation, OfTicket, OneVerb}
 
 EXAMPLES: list[Operation[Any]] = [
     issue("lab", "new"),

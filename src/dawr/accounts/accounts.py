@@ -11,20 +11,13 @@ from contextlib import contextmanager, suppress
 from dawr.accounts.create_venue import Kept, create_owned_venue, nothing_kept
 from dawr.accounts.passwords import Passwords
 from dawr.accounts.remembered import Remembered
-from dawr.domain.account import USERNAME, Account, AccountId, Session, SignedIn, checked_password, checked_username
+from dawr.domain import Account, AccountId, Origin, Role, SignedIn, Token, TokenId, TokenKind, Venue, VenueId
+from dawr.domain.account import USERNAME, Session, checked_password, checked_username
 from dawr.domain.errors import InvalidValue, OwnerCodeInvalid, UnknownStaff, UsernameTaken
-from dawr.domain.events import Origin
 from dawr.domain.secret import fits, hash_of
-from dawr.domain.staff import (
-    LONGEST_USERNAME,
-    MANAGES_PEOPLE,
-    Role,
-    at_least,
-    must_grant,
-    must_leave_an_owner,
-)
-from dawr.domain.token import Token, TokenId, TokenKind, venue_of
-from dawr.domain.venue import Venue, VenueId, checked
+from dawr.domain.staff import LONGEST_USERNAME, MANAGES_PEOPLE, at_least, must_grant, must_leave_an_owner
+from dawr.domain.token import venue_of
+from dawr.domain.venue import checked
 from dawr.engine.engine import Engine
 from dawr.operations.people import AddStaff, DisableStaff, EnableStaff, LookAtStaff
 from dawr.operations.tokens import MakeToken

@@ -8,10 +8,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from dawr.domain.account import Account
-from dawr.domain.day import Day
-from dawr.domain.events import Origin
-from dawr.domain.venue import Head, Venue, VenueId, checked
+from dawr.domain import Account, Day, Head, Origin, Venue, VenueId
+from dawr.domain.venue import checked
 from dawr.operations.people import AddStaff
 from dawr.operations.rows import ANSWERS, STAFF
 from dawr.operations.transaction import Transaction

@@ -5,13 +5,10 @@ import unicodedata
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import BoundedSemaphore
-from typing import TypeVar
 
 import argon2
 
-from dawr.ports import Busy
-
-T = TypeVar("T")
+from dawr.ports import Busy, T
 
 THREADS = 2
 MOST_WAITING = 32

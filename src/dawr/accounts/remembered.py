@@ -8,8 +8,7 @@ reach each other. Nothing is kept for credentials that are no good, and no secre
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar
 
-from dawr.domain.account import SignedIn
-from dawr.domain.token import Token
+from dawr.domain import SignedIn, Token
 from dawr.operations.rows import STAFF, TOKENS
 from dawr.ports import Changes
 

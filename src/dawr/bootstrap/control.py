@@ -15,8 +15,8 @@ from typing import Literal
 
 import msgspec
 
+from dawr.domain import QueueVerb
 from dawr.domain.errors import Refused
-from dawr.domain.queue import QueueVerb
 from dawr.ports import Busy, StoreFault
 
 LONGEST_LINE = 1024 * 1024

@@ -15,8 +15,7 @@ from dawr.bootstrap.control import QueueChange
 from dawr.bootstrap.store import opened
 from dawr.bootstrap.system import SystemIds, correlation_id, now, ticks
 from dawr.bootstrap.works import works_of
-from dawr.domain.events import Origin
-from dawr.domain.venue import Venue, VenueId
+from dawr.domain import Origin, Venue, VenueId
 from dawr.engine.clockwork import reset
 from dawr.engine.engine import Engine
 from dawr.engine.lane import Cached, Listener
@@ -123,8 +122,7 @@ async def at_hand(
         ids = SystemIds()
         if identity is None:
             identity = await _prepared(store, ids)
-        shared = await stack.enter_async_context(_sharing(settings, identity))
-        relay = await stack.enter_async_context(_relaying(settings, shared, ids))
+        shared, relay = _sharing(settings, identity, ids, stack)
         hub = _hub_of(settings, store, relay, instruments)
         status_cache = StatusCache.kept(shared, ticks, correlation_id, instruments.metrics.cache_read)
         stack.push_async_callback(status_cache.close)
@@ -156,35 +154,26 @@ async def _prepared(store: Store, ids: SystemIds) -> str:
     return await store.identity()
 
 
-@asynccontextmanager
-async def _sharing(settings: Settings, identity: str) -> AsyncIterator[Shared | None]:
-    """The Redis or Valkey of all processes, if there is one; it may be away. Its keys say whose they are."""
+def _sharing(
+    settings: Settings, identity: str, ids: SystemIds, stack: AsyncExitStack
+) -> tuple[Shared | None, Relay | None]:
+    """The Redis or Valkey of all processes, and what they tell each other through it, if there is one; it may be away.
+
+    Its keys say whose they are. Both are closed with the stack.
+    """
     if not (settings.redis_url and settings.database_url):
-        yield None
-        return
+        return None, None
     try:
         shared = Shared.open(settings.redis_url, ticks, prefix=f"dawr:{identity}:")
     except ValueError as error:
         # The error may quote a part of the URL, and that may be its password.
         raise SettingUnfit("DAWR_REDIS_URL cannot be used: write redis://host:port/number.") from error
-    try:
-        yield shared
-    finally:
-        await shared.close()
-
-
-@asynccontextmanager
-async def _relaying(settings: Settings, shared: Shared | None, ids: SystemIds) -> AsyncIterator[Relay | None]:
-    if shared is None:
-        yield None
-        return
+    stack.push_async_callback(shared.close)
     name = ids.token()
     process_count = ProcessCount(shared, name, expected=settings.workers * settings.hosts)
     relay = Relay(Channel(shared, "hints", secrets.SystemRandom()), process_count, name)
-    try:
-        yield relay
-    finally:
-        await relay.close()
+    stack.push_async_callback(relay.close)
+    return shared, relay
 
 
 def _limiter_of(shared: Shared | None, relay: Relay | None) -> Limiter:

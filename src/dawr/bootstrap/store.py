@@ -1,7 +1,7 @@
 """The store that the settings name: opened to write, or to be read only."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from dawr.bootstrap.system import now
@@ -15,46 +15,34 @@ from dawr.stores.sqlite import SqliteStore
 @asynccontextmanager
 async def opened(settings: Settings) -> AsyncIterator[Store]:
     """The store alone; an embedded one is locked, because it has one writer."""
-    if settings.database_url:
-        async with _opened_postgres(settings) as postgres:
-            yield postgres
-        return
-    directory = DataDirectory(Path(settings.data))
-    directory.prepare()
-    directory.lock()
-    make_private(directory.database)
-    sqlite = SqliteStore(directory.database, clock=now)
-    try:
-        yield sqlite
-    finally:
-        await sqlite.close()
-        directory.unlock()
+    async with AsyncExitStack() as stack:
+        if not settings.database_url:
+            directory = DataDirectory(Path(settings.data))
+            directory.prepare()
+            directory.lock()
+            stack.callback(directory.unlock)
+            make_private(directory.database)
+        store = await _store_of(settings)
+        stack.push_async_callback(store.close)
+        yield store
 
 
 @asynccontextmanager
 async def reading(settings: Settings) -> AsyncIterator[Store]:
     """The store for a tool that only reads, also while a server writes."""
-    if settings.database_url:
-        async with _opened_postgres(settings) as postgres:
-            yield postgres
-        return
-    database = DataDirectory(Path(settings.data)).database
-    if not database.exists():
+    if not settings.database_url and not DataDirectory(Path(settings.data)).database.exists():
         raise DataDirectoryUnfit(f"There is no database in {settings.data} yet: `dawr serve` makes one.")
-    sqlite = SqliteStore(database, clock=now)
-    try:
-        yield sqlite
-    finally:
-        await sqlite.close()
-
-
-@asynccontextmanager
-async def _opened_postgres(settings: Settings) -> AsyncIterator[Store]:
-    try:
-        store = await PostgresStore.open(settings.database_url, clock=now, lanes=settings.lanes)
-    except ValueError as error:
-        raise SettingUnfit(f"DAWR_DATABASE_URL cannot be used: {error}.") from error
+    store = await _store_of(settings)
     try:
         yield store
     finally:
         await store.close()
+
+
+async def _store_of(settings: Settings) -> Store:
+    if not settings.database_url:
+        return SqliteStore(DataDirectory(Path(settings.data)).database, clock=now)
+    try:
+        return await PostgresStore.open(settings.database_url, clock=now, lanes=settings.lanes)
+    except ValueError as error:
+        raise SettingUnfit(f"DAWR_DATABASE_URL cannot be used: {error}.") from error

@@ -8,7 +8,7 @@ import threading
 import time
 from binascii import b2a_base64
 
-from dawr.domain.venue import VenueId
+from dawr.domain import VenueId
 
 
 def now() -> int:

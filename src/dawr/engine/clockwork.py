@@ -8,10 +8,7 @@ from collections.abc import Iterable
 
 import structlog
 
-from dawr.domain.events import NOBODY, Origin
-from dawr.domain.queue import QueueId
-from dawr.domain.ticket import LineKey
-from dawr.domain.venue import VenueId
+from dawr.domain import NOBODY, LineKey, Origin, QueueId, VenueId
 from dawr.engine.engine import Engine
 from dawr.operations.admin import Reset
 from dawr.operations.clockwork import ExpireEnded

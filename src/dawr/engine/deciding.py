@@ -6,23 +6,20 @@ decided again. What a command does is its own: a refusal or a fault leaves nothi
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 import msgspec
 import structlog
 
+from dawr.domain import Origin, Venue, VenueId
 from dawr.domain.errors import Refused, UnknownVenue
-from dawr.domain.events import Origin
-from dawr.domain.venue import Venue, VenueId
-from dawr.operations.operation import Operation, View
+from dawr.operations.operation import Operation, R, View
 from dawr.operations.rows import ANSWERS
 from dawr.operations.transaction import NotLoaded, Transaction
 from dawr.ports import Changes, Session, Wants
 from dawr.reliability.correlation import Trace
 from dawr.reliability.idempotency import Claim, KeyConflict, Reply
 from dawr.reliability.lease import Fence, LeaseLost
-
-R = TypeVar("R")
 
 log = structlog.get_logger("dawr.engine")
 

@@ -6,21 +6,18 @@ mates, and a caller who goes away never cancels half of anything.
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 from zlib import crc32
 
+from dawr.domain import NOBODY, Event, Origin, VenueId
 from dawr.domain.errors import Refused, UnknownVenue
-from dawr.domain.events import NOBODY, Event, Origin
-from dawr.domain.venue import VenueId
 from dawr.engine.deciding import Command, look_at
 from dawr.engine.lane import Cached, Lane, Listener
-from dawr.operations.operation import Operation, View
+from dawr.operations.operation import Operation, R, View
 from dawr.ports import Busy, Clock, Stopping, Store
 from dawr.reliability.correlation import current_trace
 from dawr.reliability.idempotency import Claim, Reply
 from dawr.reliability.lease import Fence
-
-R = TypeVar("R")
 
 LONGEST_SLUG = 32
 READY_SECONDS = 1.0

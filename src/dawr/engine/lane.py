@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import structlog
 
-from dawr.domain.venue import VenueId
+from dawr.domain import VenueId
 from dawr.engine.deciding import Command, decide_all
 from dawr.ports import Batch, Changes, Clock, OutcomeUnknown, Store, StoreAway, StoreFault
 from dawr.reliability.drain import Drain, settle

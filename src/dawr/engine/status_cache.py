@@ -9,9 +9,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import Self
 
-from dawr.domain.day import Day
-from dawr.domain.queue import QueueId
-from dawr.domain.venue import Venue, VenueId
+from dawr.domain import Day, QueueId, Venue, VenueId
 from dawr.engine.engine import Engine
 from dawr.operations.snapshots import AtMoment, LookAtQueue, LookAtVenue, QueueSnapshot
 from dawr.ports import Changes

@@ -8,11 +8,10 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
+import msgspec
 import structlog
 
-from dawr.domain.events import Event
-from dawr.domain.queue import QueueId
-from dawr.domain.venue import Venue, VenueId
+from dawr.domain import Event, QueueId, Venue, VenueId
 from dawr.live.following import Followed, Following
 from dawr.live.forms import Form, Published
 from dawr.live.frames import EventId
@@ -48,21 +47,19 @@ class Channel:
         return frames[self.form]
 
 
-class Seat:
+class Seat(msgspec.Struct, eq=False, kw_only=True):
     """Where a watcher sits, so that it can be shown out."""
 
-    __slots__ = ("address", "bucket", "channel", "ends", "feed", "followed", "following", "open_key", "still_may")
-
-    def __init__(self, feed: "Feed", address: str) -> None:
-        self.feed = feed
-        self.address = address
-        self.channel: Channel | None = None
-        self.following: Following | None = None
-        self.followed: Followed | None = None
-        self.open_key: str | None = None
-        self.still_may: Callable[[], Awaitable[bool]] | None = None
-        self.bucket: set[Watcher] | None = None
-        self.ends: asyncio.TimerHandle | None = None
+    feed: "Feed"
+    address: str
+    bucket: set[Watcher]
+    """Those who get their heartbeat at the same time."""
+    channel: Channel | None
+    following: Following | None
+    followed: Followed | None = None
+    open_key: str | None
+    still_may: Callable[[], Awaitable[bool]] | None
+    ends: asyncio.TimerHandle | None = None
 
 
 Told = Callable[[Sequence[Event]], None]
@@ -166,7 +163,7 @@ class Feed:
     async def judge_each(self) -> None:
         """Ask of everybody who watches as staff whether they still may, and end who may not."""
         for watcher in self._staff():
-            still_may = None if watcher.seat is None else watcher.seat.still_may
+            still_may = watcher.seat.still_may
             if still_may is not None and not watcher.is_ended and not await still_may():
                 watcher.end()
 

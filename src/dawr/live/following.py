@@ -8,12 +8,9 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from dawr.domain.events import LineFacts, TicketFacts
-from dawr.domain.line import Line
-from dawr.domain.standing import Standing, wait_minutes
-from dawr.domain.ticket import ENDED_STATES, STATES_IN_LINE, Ticket, TicketId
-from dawr.domain.venue import Venue, VenueId
-from dawr.domain.waiting import Place
+from dawr.domain import Line, LineFacts, Place, Standing, Ticket, TicketFacts, TicketId, Venue, VenueId
+from dawr.domain.standing import wait_minutes
+from dawr.domain.ticket import ENDED_STATES, STATES_IN_LINE
 from dawr.live.forms import PersonalForm, Published
 from dawr.live.line import WatchedLine
 from dawr.live.watcher import Watcher
@@ -166,8 +163,8 @@ class Following:
         for watcher, form in tuple(followed.watchers.items()):
             if comes_near:
                 watcher.push(form.near(standing))
-            seat = watcher.seat
-            shared = seat is not None and seat.channel is not None and seat.channel.frame(published) is not None
+            channel = watcher.seat.channel
+            shared = channel is not None and channel.frame(published) is not None
             watcher.push(form.happened(published.event.kind, standing, b"" if shared else published.at))
         if followed.ticket.state in ENDED_STATES:
             self._let_go(followed)
@@ -176,7 +173,7 @@ class Following:
         """Whoever is known by name may come again with another ticket."""
         for watcher, form in tuple(followed.watchers.items()):
             seat = watcher.seat
-            if seat is not None and seat.open_key is not None:
+            if seat.open_key is not None:
                 self.leave(watcher, followed, None)
                 seat.followed = None
                 self.strangers.setdefault(seat.open_key, {})[watcher] = form

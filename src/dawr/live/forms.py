@@ -4,11 +4,7 @@ from typing import Protocol
 
 import msgspec
 
-from dawr.domain.day import Day
-from dawr.domain.events import Event, LineFacts, TicketFacts
-from dawr.domain.queue import QueueId
-from dawr.domain.standing import Standing
-from dawr.domain.ticket import LineKey
+from dawr.domain import Day, Event, LineFacts, LineKey, QueueId, Standing, TicketFacts
 
 
 class RoundFacts(msgspec.Struct, frozen=True):

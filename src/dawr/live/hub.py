@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from dawr.domain import VenueId
 from dawr.domain.ticket import ENDED_STATES
-from dawr.domain.venue import VenueId
 from dawr.live import frames
 from dawr.live.feed import BEGAN_ANEW, Feed, Seat, Told, Unresumable
 from dawr.live.following import Followed, Following
 from dawr.live.joining import Follow, Opening, Wish, own_tickets
 from dawr.live.past import Past, Tickets
 from dawr.live.watcher import Watcher
-from dawr.ports import Batch, Changes, Clock, Store, StoreAway, StoreFault
+from dawr.ports import Batch, Clock, Store, StoreAway, StoreFault
 
 if TYPE_CHECKING:
     from dawr.live.relay import Relay
@@ -74,10 +74,6 @@ class Hub:
         return sum(len(feed.watchers) for feed in self._feeds.values())
 
     @property
-    def feeds(self) -> int:
-        return len(self._feeds)
-
-    @property
     def stale_feeds(self) -> int:
         return sum(feed.is_stale for feed in self._feeds.values())
 
@@ -88,13 +84,9 @@ class Hub:
 
     def ran(self, batch: Batch) -> None:
         """The engine tells of every batch, when the disk has it."""
-        if batch.changed:
-            self.committed(batch.changed)
-
-    def committed(self, changed: list[Changes]) -> None:
         for relay in self._relays:
-            relay.committed(changed)
-        for changes in changed:
+            relay.committed(batch.changed)
+        for changes in batch.changed:
             feed = self._feeds.get(changes.head.venue_id)
             if feed is not None:
                 feed.committed(changes)
@@ -161,7 +153,7 @@ class Hub:
         self._beats += 1
         beats: dict[Feed, bytes] = {}
         for watcher in tuple(self._buckets[self._beats % HEARTBEAT_SECONDS]):
-            feed = _seat_of(watcher).feed
+            feed = watcher.seat.feed
             if watcher.sending_since is not None and now - watcher.sending_since > SENDING_SECONDS:
                 watcher.break_off()
                 continue
@@ -205,10 +197,16 @@ class Hub:
             raise StoreAway(BEGAN_ANEW)
         if wish.since is not None and not feed.covers(wish.since):
             raise Unresumable
-        seat = Seat(feed, address)
-        seat.still_may = wish.still_may
-        seat.following = following
-        seat.channel = None if wish.form is None else feed.channel(wish.form)
+        seat = Seat(
+            feed=feed,
+            address=address,
+            bucket=self._buckets[self._next_bucket],
+            channel=None if wish.form is None else feed.channel(wish.form),
+            following=following,
+            open_key=None if wish.follow is None else wish.follow.open_key,
+            still_may=wish.still_may,
+        )
+        self._next_bucket = (self._next_bucket + 1) % HEARTBEAT_SECONDS
         opening = Opening(feed, wish, seat.channel, following)
         opening.replay(tickets.found)
         return self._seat(seat, wish, opening, tickets)
@@ -217,14 +215,11 @@ class Hub:
         feed, follow, following = seat.feed, wish.follow, seat.following
         followed, standing = None, None
         if follow is not None and following is not None:
-            seat.open_key = follow.open_key
             followed = _theirs(feed, follow, following, tickets)
-            standing = None if followed is None else opening.personal(followed)
+            standing = None if followed is None else opening.personal(follow, following, followed)
         opening.present()
-        watcher = Watcher(
-            [self._retry(), *opening.frames], notices=wish.notices, last_word=self._retry(), left=self._left
-        )
-        watcher.seat = seat
+        beginning = [self._retry(), *opening.frames]
+        watcher = Watcher(beginning, seat=seat, notices=wish.notices, last_word=self._retry(), left=self._left)
         if follow is not None and following is not None:
             if followed is not None and standing is not None:
                 seat.followed = followed
@@ -236,19 +231,16 @@ class Hub:
         if seat.channel is not None:
             seat.channel.watchers.add(watcher)
         feed.watchers.add(watcher)
-        seat.bucket = self._buckets[self._next_bucket]
         seat.bucket.add(watcher)
-        self._next_bucket = (self._next_bucket + 1) % HEARTBEAT_SECONDS
         life = self._stream_seconds * self._chance.uniform(0.9, 1.1)
         seat.ends = asyncio.get_running_loop().call_later(life, watcher.end)
         return watcher
 
     def _left(self, watcher: Watcher) -> None:
-        seat = _seat_of(watcher)
+        seat = watcher.seat
         if seat.ends is not None:
             seat.ends.cancel()
-        if seat.bucket is not None:
-            seat.bucket.discard(watcher)
+        seat.bucket.discard(watcher)
         self._forget_address(seat.address)
         seat.feed.let_go(seat, watcher)
         self._drop_if_idle(seat.feed)
@@ -279,7 +271,7 @@ class Hub:
                 followed = following.follow(ticket, tickets.version, feed.ring)
                 standing = followed.standing(feed.venue, following.line)
                 for watcher, form in following.strangers.pop(key).items():
-                    _seat_of(watcher).followed = followed
+                    watcher.seat.followed = followed
                     following.add(followed, watcher, form, standing, feed.at)
                     watcher.push(form.present(standing, feed.at))
 
@@ -319,9 +311,3 @@ def _theirs(feed: Feed, follow: Follow, following: Following, tickets: Tickets) 
                 return followed
             following.leave_empty(followed)
     return None
-
-
-def _seat_of(watcher: Watcher) -> Seat:
-    if watcher.seat is None:
-        raise LookupError("a watcher without a seat")
-    return watcher.seat

@@ -4,9 +4,8 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 import msgspec
 
-from dawr.domain.queue import QueueId
-from dawr.domain.standing import Standing
-from dawr.domain.ticket import ENDED_STATES, STATES_IN_LINE, Ticket, TicketId, open_key
+from dawr.domain import QueueId, Standing, Ticket, TicketFacts, TicketId
+from dawr.domain.ticket import ENDED_STATES, STATES_IN_LINE, open_key
 from dawr.live.feed import Channel, Feed
 from dawr.live.following import Followed, Following
 from dawr.live.forms import Form, Notices, PersonalForm, Published
@@ -105,9 +104,10 @@ class Opening:
         for published in self._missed:
             frame = None if self._channel is None else self._channel.frame(published)
             followed = mine.get(published.event.ticket_id) if published.event.ticket_id is not None else None
-            if followed is not None and following is not None and follow is not None and self._wish.resumes:
+            facts = published.facts if self._wish.resumes else None
+            if followed is not None and facts is not None and following is not None and follow is not None:
                 at = published.at if frame is None else b""
-                standing = self._standing_then(following, followed, published)
+                standing = self._standing_then(following, followed, published.event.version, facts)
                 self.frames.append(follow.form.happened(published.event.kind, standing, at))
             if frame is not None:
                 self.frames.append(frame)
@@ -120,11 +120,8 @@ class Opening:
         if self._feed.is_stale:
             self.frames.append(self._wish.notices.stale)
 
-    def personal(self, followed: Followed) -> Standing:
+    def personal(self, follow: Follow, following: Following, followed: Followed) -> Standing:
         """Where the visitor stands now. Who resumes is told if their turn came near meanwhile, and nothing twice."""
-        following, follow = self._following, self._wish.follow
-        if following is None or follow is None:
-            raise LookupError("nobody is followed here")
         standing = followed.standing(self._feed.venue, following.line)
         if not self._wish.resumes:
             self.frames.append(follow.form.present(standing, self._feed.at))
@@ -135,14 +132,11 @@ class Opening:
             self.frames.append(follow.form.moved(standing, self._feed.at))
         return standing
 
-    def _standing_then(self, following: Following, followed: Followed, published: Published) -> Standing:
-        facts = published.facts
-        if facts is None:
-            raise LookupError("a ticket's event has its facts")
+    def _standing_then(self, following: Following, followed: Followed, version: int, facts: TicketFacts) -> Standing:
         followed.take(facts)
         ahead = 0
         if followed.has_place_in(following.line):
-            ahead = following.ahead_after(published.event.version, followed.ticket.place, self._missed)
+            ahead = following.ahead_after(version, followed.ticket.place, self._missed)
         return followed.standing_with(self._feed.venue, ahead, facts.line or following.line.facts)
 
     def _was_near(self, following: Following, followed: Followed) -> bool:

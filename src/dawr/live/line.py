@@ -7,11 +7,7 @@ Never counts in the store.
 from bisect import bisect_left
 from collections.abc import Iterable
 
-from dawr.domain.events import LineFacts
-from dawr.domain.queue import QueueId
-from dawr.domain.ticket import LineKey
-from dawr.domain.venue import Venue
-from dawr.domain.waiting import Place
+from dawr.domain import LineFacts, LineKey, Place, QueueId, Venue
 from dawr.live.forms import Published
 
 EMPTY = LineFacts()

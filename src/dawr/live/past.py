@@ -1,20 +1,14 @@
 """What the store knows: the events that were missed, and where things stand now. Each read is one moment's picture."""
 
 from collections.abc import Awaitable, Callable, Collection
-from typing import TypeVar
 
 import msgspec
 
+from dawr.domain import Event, Head, Line, QueueId, Ticket, TicketId, Venue, VenueId
 from dawr.domain.errors import UnknownVenue
-from dawr.domain.events import Event, line_facts
-from dawr.domain.line import Line
-from dawr.domain.queue import QueueId
-from dawr.domain.ticket import Ticket, TicketId
-from dawr.domain.venue import Head, Venue, VenueId
+from dawr.domain.events import line_facts
 from dawr.live.line import WatchedLine
-from dawr.ports import Clock, Session, Store, Wants
-
-T = TypeVar("T")
+from dawr.ports import Clock, Session, Store, T, Wants
 
 NOTHING_IS_AFTER = 2**62
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 import msgspec
 import structlog
 
-from dawr.domain.venue import VenueId
+from dawr.domain import VenueId
 from dawr.live.hub import Hub
 from dawr.ports import Changes
 from dawr.reliability.channel import Channel

@@ -38,19 +38,25 @@ class Watcher:
     )
 
     def __init__(
-        self, opening: Iterable[bytes], *, notices: Notices, last_word: bytes, left: "Callable[[Watcher], None]"
+        self,
+        opening: Iterable[bytes],
+        *,
+        seat: "Seat",
+        notices: Notices,
+        last_word: bytes,
+        left: "Callable[[Watcher], None]",
     ) -> None:
         """What it begins with does not count against the bound: it may be a thousand missed changes."""
         self._frames = deque(opening)
         self._size = sum(map(len, self._frames))
         self._most_frames = MOST_FRAMES + len(self._frames)
         self._most_bytes = MOST_BYTES + self._size
+        self.seat = seat
+        """Where the hub keeps it."""
         self.notices = notices
         self._last_word = last_word
         self._left = left
         self._waiting: asyncio.Future[None] | None = None
-        self.seat: Seat | None = None
-        """Where the hub keeps it."""
         self.cut: Callable[[], object] | None = None
         """Breaks a connection whose reader has stopped reading."""
         self.sending_since: float | None = None

@@ -52,18 +52,14 @@ def known_method(method: str) -> str:
     return method if method in METHODS else OTHER_METHOD
 
 
-def _not_counted(_method: str, _route: str, _status: int, _took_ns: int) -> None:
-    pass
-
-
-def _problem_not_counted(_code: str) -> None:
-    pass
+def _not_counted(*_: str | int) -> None:
+    """Until somebody counts."""
 
 
 class AccessLog(LogBuffer):
     shows_operations = True
     count: Counted = staticmethod(_not_counted)
-    count_problem: Callable[[str], None] = staticmethod(_problem_not_counted)
+    count_problem: Callable[[str], None] = staticmethod(_not_counted)
     """Told the code of every problem that a caller is told."""
 
     def begin(self) -> int:

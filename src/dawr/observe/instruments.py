@@ -6,13 +6,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 
 from dawr import __version__
-from dawr.domain.events import Event
-from dawr.domain.venue import VenueId
+from dawr.domain import Event, VenueId
 from dawr.observe.access_log import AccessLog, NoLog
 from dawr.observe.metrics import families
 from dawr.observe.metrics.families import Family
 from dawr.observe.metrics.metrics import Metrics
-from dawr.observe.operation_log import OperationLog
+from dawr.observe.operation_log import log_committed
 from dawr.observe.tracing import Tracing
 from dawr.ports import Batch, Busy, OutcomeUnknown, StoreAway, StoreFault
 
@@ -33,7 +32,6 @@ class Instruments:
         self.log = log or NoLog(lambda _: None, lambda: 0)
         self.metrics = metrics or Metrics()
         self.tracing = tracing
-        self._operations = OperationLog(self.log, self._name_of)
         self._gauges: Gauges = {}
         self._ready: Callable[[], Awaitable[None]] | None = None
         self._scraping = asyncio.Lock()
@@ -56,7 +54,7 @@ class Instruments:
         if batch.changed:
             self.metrics.committed(batch.changed)
             if self.log.shows_operations:
-                self._operations.committed(batch.changed)
+                log_committed(self.log, batch.changed, self.metrics.name_of)
 
     def published(self, events: Sequence[Event], now: int) -> None:
         """Events, to those who watch."""
@@ -89,9 +87,6 @@ class Instruments:
         self.log.close()
 
     # Inside
-
-    def _name_of(self, venue_id: VenueId) -> str:
-        return self.metrics.name_of(venue_id)
 
     async def _ask_the_store(self) -> None:
         """The engine believes for a moment what it knew before: what failed since then knows better."""

@@ -9,9 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from dawr.domain.events import Event
-from dawr.domain.ticket import Ticket, TicketId
-from dawr.domain.venue import VenueId
+from dawr.domain import Event, Ticket, TicketId, VenueId
 from dawr.observe.log_buffer import LogBuffer
 from dawr.ports import Changes
 
@@ -35,20 +33,14 @@ class Happened(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     correlation_id: str | None = None
 
 
-class OperationLog:
+def log_committed(lines: LogBuffer, changed: Iterable[Changes], name_of: Callable[[VenueId], str]) -> None:
     """`name_of` says what a venue is called."""
-
-    def __init__(self, lines: LogBuffer, name_of: Callable[[VenueId], str]) -> None:
-        self._lines = lines
-        self._name_of = name_of
-
-    def committed(self, changed: Iterable[Changes]) -> None:
-        at = self._lines.moment()
-        for changes in changed:
-            venue = self._name_of(changes.head.venue_id)
-            tickets = {ticket.ticket_id: ticket for ticket in (*changes.new_tickets, *changes.changed_tickets)}
-            for event in changes.events:
-                self._lines.add(_line(event, at, venue, tickets))
+    at = lines.moment()
+    for changes in changed:
+        venue = name_of(changes.head.venue_id)
+        tickets = {ticket.ticket_id: ticket for ticket in (*changes.new_tickets, *changes.changed_tickets)}
+        for event in changes.events:
+            lines.add(_line(event, at, venue, tickets))
 
 
 def _line(event: Event, at: str, venue: str, tickets: dict[TicketId, Ticket]) -> Happened:

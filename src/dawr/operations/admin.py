@@ -2,10 +2,10 @@
 
 import msgspec
 
+from dawr.domain import LineKey, Queue, QueueVerb, Venue
 from dawr.domain.errors import InvalidValue
-from dawr.domain.queue import QUEUE_VERBS, Queue, QueueVerb
-from dawr.domain.ticket import LineKey
-from dawr.domain.venue import Venue, checked
+from dawr.domain.queue import QUEUE_VERBS
+from dawr.domain.venue import checked
 from dawr.operations.operation import Operation
 from dawr.operations.transaction import Transaction
 from dawr.ports import Wants

@@ -3,9 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 
-from dawr.domain.line import Line
-from dawr.domain.ticket import Ticket, TicketId
-from dawr.domain.waiting import Place
+from dawr.domain import Line, Place, Ticket, TicketId
 
 
 def ahead_of_new_place(ticket: Ticket, line: Line, unsaved: Iterable[Ticket]) -> int:

@@ -2,9 +2,7 @@
 
 from typing import ClassVar
 
-from dawr.domain.queue import QueueId
-from dawr.domain.ticket import Verb
-from dawr.domain.venue import Venue
+from dawr.domain import QueueId, Venue, Verb
 from dawr.operations.operation import Operation
 from dawr.operations.ticket import OneVerb
 from dawr.operations.transaction import Transaction

@@ -4,8 +4,8 @@ from typing import ClassVar, Generic, TypeVar
 
 import msgspec
 
+from dawr.domain import Venue
 from dawr.domain.errors import Refused
-from dawr.domain.venue import Venue
 from dawr.operations.transaction import Transaction
 from dawr.ports import Wants
 

@@ -6,16 +6,9 @@ leave a venue without its last owner.
 
 import msgspec
 
+from dawr.domain import AccountId, Role, StaffMember, Venue
 from dawr.domain.errors import AlreadyStaff
-from dawr.domain.staff import (
-    AccountId,
-    Role,
-    StaffMember,
-    member_called,
-    must_grant,
-    must_leave_an_owner,
-)
-from dawr.domain.venue import Venue
+from dawr.domain.staff import member_called, must_grant, must_leave_an_owner
 from dawr.operations.operation import Operation, View
 from dawr.operations.rows import STAFF
 from dawr.operations.transaction import Transaction
@@ -40,9 +33,7 @@ class AddStaff(_OfStaff, frozen=True):
         if tx.find(STAFF, self.account_id) is not None:
             raise AlreadyStaff(self.username)
         member = StaffMember(tx.venue.id, self.account_id, self.username, self.role, now)
-        tx.put(STAFF, member)
-        tx.happened("staff.added", username=member.username, role=member.role)
-        return member
+        return _put(tx, "staff.added", member)
 
 
 class ChangeRole(_OfStaff, frozen=True):
@@ -58,9 +49,7 @@ class ChangeRole(_OfStaff, frozen=True):
         if before.role == "owner":
             must_leave_an_owner(tx.all(STAFF), before)
         member = msgspec.structs.replace(before, role=self.role)
-        tx.put(STAFF, member)
-        tx.happened("staff.role_changed", username=member.username, role=member.role, before=before.role)
-        return member
+        return _put(tx, "staff.role_changed", member, before=before.role)
 
 
 class DisableStaff(_OfStaff, frozen=True):
@@ -74,10 +63,7 @@ class DisableStaff(_OfStaff, frozen=True):
         if not before.is_active:
             return before
         must_leave_an_owner(tx.all(STAFF), before)
-        member = msgspec.structs.replace(before, disabled_at=now)
-        tx.put(STAFF, member)
-        tx.happened("staff.disabled", username=member.username, role=member.role)
-        return member
+        return _put(tx, "staff.disabled", msgspec.structs.replace(before, disabled_at=now))
 
 
 class EnableStaff(_OfStaff, frozen=True):
@@ -90,10 +76,7 @@ class EnableStaff(_OfStaff, frozen=True):
         before = _member(tx, self.username, self.by)
         if before.is_active:
             return before
-        member = msgspec.structs.replace(before, disabled_at=None)
-        tx.put(STAFF, member)
-        tx.happened("staff.enabled", username=member.username, role=member.role)
-        return member
+        return _put(tx, "staff.enabled", msgspec.structs.replace(before, disabled_at=None))
 
 
 class LookAtStaff(View[tuple[StaffMember, ...]], frozen=True):
@@ -110,4 +93,11 @@ def _member(tx: Transaction, username: str, by: Role | None) -> StaffMember:
     """Somebody who works here, and whom `by` may act on."""
     member = member_called(tx.all(STAFF), username)
     must_grant(by, member.role)
+    return member
+
+
+def _put(tx: Transaction, kind: str, member: StaffMember, **facts: str) -> StaffMember:
+    """Let a member be as they are now, with the event that says so."""
+    tx.put(STAFF, member)
+    tx.happened(kind, None, username=member.username, role=member.role, **facts)
     return member

@@ -3,15 +3,12 @@
 Tickets, lines and who waits are not among them: each changes with the others, by `Transaction.record` alone.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import Any, Generic
 
+from dawr.domain import AccountId, StaffMember, Token, TokenId, Visit, VisitId
 from dawr.domain.errors import UnknownToken, UnknownVisit
-from dawr.domain.staff import AccountId, StaffMember
-from dawr.domain.ticket import VisitId
-from dawr.domain.token import Token, TokenId
-from dawr.domain.visit import Visit
 from dawr.ports import K, Kind, R
 from dawr.reliability.idempotency import Answer, AnswerKey
 
@@ -28,24 +25,24 @@ KINDS: tuple[Kind[Any, Any], ...] = (VISITS, STAFF, TOKENS, ANSWERS)
 
 
 class Table(Generic[K, R]):
-    """The rows of one kind while a venue's head is held. None: it is known not to be there."""
+    """Rows that have the same kind of key, while a venue's head is held. None: it is known not to be there."""
 
-    __slots__ = ("_key", "_stored", "is_whole", "rows")
+    __slots__ = ("_key", "is_whole", "rows", "stored")
 
-    def __init__(self, kind: Kind[K, R]) -> None:
+    def __init__(self, key: Callable[[R], K]) -> None:
         self.rows: dict[K, R | None] = {}
+        self.stored: dict[K, R] = {}
         self.is_whole = False
-        self._key = kind.key
-        self._stored: dict[K, R] = {}
+        self._key = key
 
     def absorb(self, wanted: Iterable[K], found: Iterable[R]) -> None:
         """Take in what a load brought; what was changed here meanwhile stays as it is."""
         for row in found:
             key = self._key(row)
-            self._stored.setdefault(key, row)
+            self.stored.setdefault(key, row)
             self.rows.setdefault(key, row)
         for key in wanted:
             self.rows.setdefault(key, None)
 
     def changed(self) -> list[R]:
-        return [row for key, row in self.rows.items() if row is not None and self._stored.get(key) is not row]
+        return [row for key, row in self.rows.items() if row is not None and self.stored.get(key) is not row]

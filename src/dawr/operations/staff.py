@@ -4,12 +4,11 @@ from typing import ClassVar
 
 import msgspec
 
+from dawr.domain import DeskId, Queue, QueueCode, QueueId, Ticket, Venue, Verb
 from dawr.domain.errors import InvalidValue, NotInQueue
-from dawr.domain.queue import Queue, QueueId
-from dawr.domain.ticket import Ticket, TicketId, Verb, checked_visitor, open_key
-from dawr.domain.venue import DeskId, QueueCode, Venue
+from dawr.domain.ticket import checked_visitor, open_key
 from dawr.operations.operation import Operation
-from dawr.operations.ticket import OneVerb, change
+from dawr.operations.ticket import OfTicket, OneVerb, change
 from dawr.operations.transaction import Transaction
 from dawr.ports import Wants
 
@@ -65,14 +64,10 @@ def _first(tx: Transaction, queues: list[Queue]) -> Ticket | None:
     return min(waiting, key=lambda ticket: ticket.place, default=None)
 
 
-class Call(Operation[Ticket], frozen=True):
+class Call(OfTicket[Ticket], frozen=True):
     """Call this visitor, whoever is first."""
 
-    ticket_id: TicketId
     desk: str | None = None
-
-    def wants(self, venue: Venue, wants: Wants) -> None:
-        wants.tickets.add(self.ticket_id)
 
     def decide(self, tx: Transaction, now: int) -> Ticket:
         tx.venue.queue(tx.ticket(self.ticket_id).queue_id).must_call_people()
@@ -80,13 +75,8 @@ class Call(Operation[Ticket], frozen=True):
         return change(tx, self.ticket_id, "call", now, desk_id=desk_id)
 
 
-class Recall(Operation[Ticket], frozen=True):
+class Recall(OfTicket[Ticket], frozen=True):
     """Call the same visitor again."""
-
-    ticket_id: TicketId
-
-    def wants(self, venue: Venue, wants: Wants) -> None:
-        wants.tickets.add(self.ticket_id)
 
     def decide(self, tx: Transaction, now: int) -> Ticket:
         recalls = tx.ticket(self.ticket_id).recalls + 1

@@ -1,14 +1,11 @@
 """How a verb changes a ticket, and where a ticket stands. Shared by visitors and staff."""
 
-from typing import ClassVar
+from typing import ClassVar, Generic
 
+from dawr.domain import Link, Queue, Standing, Ticket, TicketId, Venue, Verb
 from dawr.domain.errors import LineEnded, UnknownVisit
-from dawr.domain.queue import Queue
-from dawr.domain.standing import Standing, wait_minutes
-from dawr.domain.ticket import Ticket, TicketId, Verb
-from dawr.domain.venue import Venue
-from dawr.domain.visit import Link
-from dawr.operations.operation import Operation
+from dawr.domain.standing import wait_minutes
+from dawr.operations.operation import Operation, R
 from dawr.operations.rows import VISITS
 from dawr.operations.transaction import Transaction
 from dawr.ports import Wants
@@ -26,14 +23,19 @@ class Joined(Standing, frozen=True):
     """The number is beyond the day's capacity."""
 
 
-class OneVerb(Operation[Ticket], frozen=True):
-    """A verb that needs nothing but its ticket."""
+class OfTicket(Operation[R], Generic[R], frozen=True):
+    """What is done with one ticket, which is named."""
 
-    verb: ClassVar[Verb]
     ticket_id: TicketId
 
     def wants(self, venue: Venue, wants: Wants) -> None:
         wants.tickets.add(self.ticket_id)
+
+
+class OneVerb(OfTicket[Ticket], frozen=True):
+    """A verb that needs nothing but its ticket."""
+
+    verb: ClassVar[Verb]
 
     def decide(self, tx: Transaction, now: int) -> Ticket:
         return change(tx, self.ticket_id, self.verb, now)

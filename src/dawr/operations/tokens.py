@@ -2,9 +2,9 @@
 
 import msgspec
 
-from dawr.domain.staff import Role, must_grant
-from dawr.domain.token import Token, TokenId, TokenKind, checked_name, checked_role
-from dawr.domain.venue import Venue
+from dawr.domain import Role, Token, TokenId, TokenKind, Venue
+from dawr.domain.staff import must_grant
+from dawr.domain.token import checked_name, checked_role
 from dawr.operations.operation import Operation, View
 from dawr.operations.rows import TOKENS
 from dawr.operations.transaction import Transaction
@@ -27,9 +27,7 @@ class MakeToken(Operation[Token], frozen=True, kw_only=True):
         must_grant(self.by, role)
         name = checked_name(self.name)
         token = Token(tx.venue.id, self.token_id, self.secret_hash, self.kind, role, name, self.made_by, now)
-        tx.put(TOKENS, token)
-        tx.happened("token.made", token=token.token_id, name=token.name, token_kind=token.kind, role=token.role)
-        return token
+        return _put(tx, "token.made", token)
 
 
 class RevokeToken(Operation[Token], frozen=True):
@@ -46,10 +44,7 @@ class RevokeToken(Operation[Token], frozen=True):
         must_grant(self.by, before.role)
         if not before.is_active:
             return before
-        token = msgspec.structs.replace(before, revoked_at=now)
-        tx.put(TOKENS, token)
-        tx.happened("token.revoked", token=token.token_id, name=token.name, token_kind=token.kind, role=token.role)
-        return token
+        return _put(tx, "token.revoked", msgspec.structs.replace(before, revoked_at=now))
 
 
 class LookAtTokens(View[tuple[Token, ...]], frozen=True):
@@ -60,3 +55,10 @@ class LookAtTokens(View[tuple[Token, ...]], frozen=True):
 
     def look(self, tx: Transaction, now: int) -> tuple[Token, ...]:
         return tuple(sorted(tx.all(TOKENS), key=lambda token: (token.made_at, token.token_id)))
+
+
+def _put(tx: Transaction, kind: str, token: Token) -> Token:
+    """Let a token be as it is now, with the event that says so."""
+    tx.put(TOKENS, token)
+    tx.happened(kind, token=token.token_id, name=token.name, token_kind=token.kind, role=token.role)
+    return token

@@ -5,19 +5,17 @@ the waiting changing with it: `record` is the only way. A row that is not here r
 `NotLoaded`; the engine loads it and decides the command again.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import msgspec
 
-from dawr.domain.day import Day
+from dawr.domain import NOBODY, Day, Event, Head, Line, LineKey, Origin, Place, QueueId, Ticket, TicketId, Venue, Verb
 from dawr.domain.errors import UnknownTicket
-from dawr.domain.events import NOBODY, Event, Origin, plain_data, ticket_data
-from dawr.domain.line import Line
-from dawr.domain.queue import QueueId
-from dawr.domain.ticket import STATES_IN_LINE, VERBS, LineKey, Ticket, TicketId, Verb
-from dawr.domain.venue import Head, Venue
-from dawr.domain.waiting import Exhausted, Place, Waiting, overlaid
+from dawr.domain.events import plain_data, ticket_data
+from dawr.domain.ticket import STATES_IN_LINE, VERBS
+from dawr.domain.waiting import Exhausted, Waiting, overlaid
 from dawr.operations.ahead import ahead_of_new_place, ahead_of_stored_place
 from dawr.operations.rows import ANSWERS, KINDS, Table
 from dawr.ports import Changes, IssuedTo, K, Kind, LinePage, R, Rows, Wants
@@ -40,18 +38,16 @@ class Transaction:
         self.now = now
         self._head = head
         self._venue_before = venue
-        self._tickets: dict[TicketId, Ticket | None] = {}
+        self._tickets: Table[TicketId, Ticket] = Table(attrgetter("ticket_id"))
         self._by_open_key: dict[str, TicketId | None] = {}
-        self._lines: dict[LineKey, Line | None] = {}
+        self._lines: Table[LineKey, Line] = Table(attrgetter("key"))
         self._current: dict[QueueId, LineKey | None] = {}
         self._waiting: dict[LineKey, Waiting] = {}
         self._ended: dict[LineKey, list[TicketId]] = {}
         self._issued: dict[IssuedTo, list[int]] = {}
         self._tables: dict[Kind[Any, Any], Table[Any, Any]] = {}
-        self._stored_tickets: dict[TicketId, Ticket] = {}
         self._stored_places: dict[LineKey, list[Place]] = {}
         self._pages: dict[LinePage, list[Ticket]] = {}
-        self._stored_lines: dict[LineKey, Line] = {}
         self._events: list[Event] = []
         self._events_before = 0
         self._undo: list[tuple[Callable[..., object], *tuple[Any, ...]]] = []
@@ -79,9 +75,9 @@ class Transaction:
         return [row for row in self._table(kind).rows.values() if row is not None]
 
     def ticket(self, ticket_id: TicketId) -> Ticket:
-        if ticket_id not in self._tickets:
+        if ticket_id not in self._tickets.rows:
             raise NotLoaded(Wants(tickets={ticket_id}))
-        ticket = self._tickets[ticket_id]
+        ticket = self._tickets.rows[ticket_id]
         if ticket is None:
             raise UnknownTicket
         return ticket
@@ -108,9 +104,9 @@ class Transaction:
         return Line(venue_id=self.venue.id, queue_id=queue_id, day=self.day, round=1)
 
     def line_at(self, key: LineKey) -> Line:
-        if key not in self._lines:
+        if key not in self._lines.rows:
             raise NotLoaded(Wants(lines={key}))
-        line = self._lines[key]
+        line = self._lines.rows[key]
         if line is None:
             raise LookupError(f"line {key} has tickets but no row")
         return line
@@ -119,7 +115,7 @@ class Transaction:
         """The ticket to call next. Two desks asking at once never receive the same one."""
         line = self.line(queue_id)
         if line.key not in self._waiting:
-            if line.key in self._stored_lines:
+            if line.key in self._lines.stored:
                 raise NotLoaded(Wants(waiting={queue_id}))
             self._waiting[line.key] = Waiting(self._unsaved_waiting(line.key), up_to=None)
             self._undo.append((self._waiting.pop, line.key))
@@ -133,14 +129,14 @@ class Transaction:
         """How many people are called before this one; of a held one, how many would be."""
         if ticket.state not in STATES_IN_LINE or ticket.open_key is None:
             return 0
-        stored = self._stored_tickets.get(ticket.ticket_id)
+        stored = self._tickets.stored.get(ticket.ticket_id)
         if stored is None or stored.place != ticket.place:
             line = self.line_at(ticket.line_key)
             return ahead_of_new_place(ticket, line, self._unsaved_waiting(line.key))
         if ticket.line_key not in self._stored_places:
             raise NotLoaded(Wants(places={ticket.line_key}))
         places = self._stored_places[ticket.line_key]
-        return ahead_of_stored_place(ticket, places, self._touched_tickets(), self._stored_tickets)
+        return ahead_of_stored_place(ticket, places, self._tickets.changed(), self._tickets.stored)
 
     def ended_before(self, key: LineKey) -> list[Ticket]:
         """Tickets left open in lines before this one, at most as many as one step takes."""
@@ -156,7 +152,7 @@ class Transaction:
         """When this mobile number was given its latest numbers here, the newest first."""
         if asked not in self._issued:
             raise NotLoaded(Wants(issued={asked}))
-        unsaved = (t.issued_at for t in self._touched_tickets() if t.visitor == asked.visitor and self._is_new(t))
+        unsaved = (t.issued_at for t in self._tickets.changed() if t.visitor == asked.visitor and self._is_new(t))
         return sorted([*unsaved, *self._issued[asked]], reverse=True)
 
     # What changes
@@ -179,7 +175,7 @@ class Transaction:
         first = self.first_waiting(after.queue_id) if verb == "call" else None
         if after.version != self.next_version:
             after = msgspec.structs.replace(after, version=self.next_version)
-        self._set(self._tickets, after.ticket_id, after)
+        self._set(self._tickets.rows, after.ticket_id, after)
         if after.open_key is not None:
             self._set(self._by_open_key, after.open_key, after.ticket_id)
         elif before is not None and before.open_key is not None:
@@ -199,7 +195,7 @@ class Transaction:
 
     def put_line(self, line: Line) -> None:
         """Whether the line is today's is known only once today's was loaded: one that ended is put here too."""
-        self._set(self._lines, line.key, line)
+        self._set(self._lines.rows, line.key, line)
         if line.queue_id in self._current:
             current = self._current[line.queue_id]
             if current is None or current < line.key:
@@ -231,19 +227,15 @@ class Transaction:
 
     def absorb(self, wants: Wants, rows: Rows, *, depth: int) -> None:
         """Take in what a load brought; what was changed here meanwhile stays as it is."""
-        for ticket in rows.tickets + rows.ended + rows.waiting:
-            self._take_ticket(ticket)
+        self._tickets.absorb(wants.tickets, rows.tickets + rows.open + rows.ended + rows.waiting)
         for ticket in rows.open:
-            self._take_ticket(ticket)
             if ticket.open_key is not None:
                 self._by_open_key.setdefault(ticket.open_key, ticket.ticket_id)
         for key in wants.places:
             self._stored_places[key] = rows.places.get(key, [])
         self._pages.update({page: rows.pages.get(page, []) for page in wants.pages})
         self._issued.update({asked: rows.issued.get(asked.visitor, []) for asked in wants.issued})
-        for line in rows.lines + rows.current_lines:
-            self._stored_lines.setdefault(line.key, line)
-            self._lines.setdefault(line.key, line)
+        self._lines.absorb(wants.lines, rows.lines + rows.current_lines)
         for line in rows.current_lines:
             self._current.setdefault(line.queue_id, line.key)
         for kind, keys in wants.rows.items():
@@ -258,10 +250,11 @@ class Transaction:
     @property
     def touched(self) -> int:
         """How many tickets were changed so far."""
-        return sum(1 for _ in self._touched_tickets())
+        return len(self._tickets.changed())
 
     def changes(self) -> Changes:
         venue_changed = self.venue is not self._venue_before
+        tickets = self._tickets.changed()
         return Changes(
             head=Head(
                 self._head.venue_id,
@@ -271,9 +264,9 @@ class Transaction:
                 self._head.config_version + venue_changed,
             ),
             venue=self.venue if venue_changed else None,
-            new_tickets=[t for t in self._touched_tickets() if self._is_new(t)],
-            changed_tickets=[t for t in self._touched_tickets() if not self._is_new(t)],
-            lines=self._changed_lines(),
+            new_tickets=[t for t in tickets if self._is_new(t)],
+            changed_tickets=[t for t in tickets if not self._is_new(t)],
+            lines=self._lines.changed(),
             events=self._events,
             rows={kind: self._tables[kind].changed() if kind in self._tables else [] for kind in KINDS},
         )
@@ -285,7 +278,7 @@ class Transaction:
         if table is None:
             if kind not in KINDS:
                 raise LookupError(f"rows of the kind {kind.name} are never saved: it is not in KINDS")
-            table = self._tables[kind] = Table(kind)
+            table = self._tables[kind] = Table(kind.key)
         return table
 
     def _set(self, rows: dict[Any, Any], key: Any, row: Any) -> None:  # noqa: ANN401 - rows of any kind
@@ -325,34 +318,15 @@ class Transaction:
             waiting.add(after)
             self._undo.append((waiting.remove, after))
 
-    def _touched_tickets(self) -> Iterable[Ticket]:
-        for ticket_id, ticket in self._tickets.items():
-            if ticket is not None and self._stored_tickets.get(ticket_id) is not ticket:
-                yield ticket
-
-    def _changed_lines(self) -> list[Line]:
-        stored = self._stored_lines
-        return [line for key, line in self._lines.items() if line is not None and stored.get(key) is not line]
-
     def _is_new(self, ticket: Ticket) -> bool:
-        return ticket.ticket_id not in self._stored_tickets
+        return ticket.ticket_id not in self._tickets.stored
 
-    def _unsaved_waiting(self, key: LineKey) -> Iterable[Ticket]:
-        for ticket in self._touched_tickets():
-            if ticket.state == "waiting" and ticket.line_key == key:
-                yield ticket
-
-    def _take_ticket(self, ticket: Ticket) -> None:
-        if self._tickets.get(ticket.ticket_id) is None:
-            self._tickets[ticket.ticket_id] = self._stored_tickets[ticket.ticket_id] = ticket
+    def _unsaved_waiting(self, key: LineKey) -> list[Ticket]:
+        return [t for t in self._tickets.changed() if t.state == "waiting" and t.line_key == key]
 
     def _note_what_is_not_there(self, wants: Wants) -> None:
-        for ticket_id in wants.tickets:
-            self._tickets.setdefault(ticket_id, None)
         for open_key in wants.open_keys:
             self._by_open_key.setdefault(open_key, None)
-        for key in wants.lines:
-            self._lines.setdefault(key, None)
         for queue_id in wants.current_lines | wants.waiting:
             self._current.setdefault(queue_id, None)
 
@@ -361,7 +335,7 @@ class Transaction:
             if line.queue_id not in wants.waiting or line.key in self._waiting:
                 continue
             stored = [t for t in rows.waiting if t.line_key == line.key]
-            touched = {ticket.ticket_id for ticket in self._touched_tickets()}
+            touched = {ticket.ticket_id for ticket in self._tickets.changed()}
             self._waiting[line.key] = overlaid(
                 stored, depth=depth, touched=touched, unsaved=self._unsaved_waiting(line.key)
             )

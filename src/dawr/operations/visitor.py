@@ -2,24 +2,12 @@
 
 from typing import ClassVar, Literal
 
+from dawr.domain import Line, Link, Queue, QueueCode, Ticket, TicketId, Venue, Verb, Visit, VisitId
 from dawr.domain.errors import InvalidValue, JoinedTooOften, TicketInWrongState
-from dawr.domain.line import Line
-from dawr.domain.queue import Queue
-from dawr.domain.ticket import (
-    LARGEST_PARTY,
-    PRIORITIES,
-    Ticket,
-    TicketId,
-    Verb,
-    VisitId,
-    checked_visitor,
-    open_key,
-)
-from dawr.domain.venue import QueueCode, Venue
-from dawr.domain.visit import Link, Visit
+from dawr.domain.ticket import LARGEST_PARTY, PRIORITIES, checked_visitor, open_key
 from dawr.operations.operation import Operation
 from dawr.operations.rows import VISITS
-from dawr.operations.ticket import Joined, OneVerb, change, joined, standing_of, ticket_behind
+from dawr.operations.ticket import Joined, OfTicket, OneVerb, change, joined, standing_of, ticket_behind
 from dawr.operations.transaction import Transaction
 from dawr.ports import IssuedTo, Wants
 
@@ -145,38 +133,31 @@ class Cancel(Leave, frozen=True):
         return super().decide(tx, now)
 
 
-class LeaveByLink(Operation[Joined], frozen=True):
-    """The same, by whoever holds the visit's secret link."""
-
+class _ByLink(Operation[Joined], frozen=True):
     link: Link
 
     def wants(self, venue: Venue, wants: Wants) -> None:
         wants.add(VISITS, self.link.visit_id)
+
+
+class LeaveByLink(_ByLink, frozen=True):
+    """Give the place up, by whoever holds the visit's secret link."""
 
     def decide(self, tx: Transaction, now: int) -> Joined:
         return standing_of(tx, change(tx, ticket_behind(tx, self.link).ticket_id, "leave", now))
 
 
-class RejoinByLink(Operation[Joined], frozen=True):
+class RejoinByLink(_ByLink, frozen=True):
     """Come back after a missed call, to the end of the line."""
-
-    link: Link
-
-    def wants(self, venue: Venue, wants: Wants) -> None:
-        wants.add(VISITS, self.link.visit_id)
 
     def decide(self, tx: Transaction, now: int) -> Joined:
         return Rejoin(ticket_behind(tx, self.link).ticket_id).decide(tx, now)
 
 
-class Rejoin(Operation[Joined], frozen=True):
+class Rejoin(OfTicket[Joined], frozen=True):
     """Come back after a missed call: to the front of the line, or to its end."""
 
-    ticket_id: TicketId
     where: Literal["first", "last"] = "last"
-
-    def wants(self, venue: Venue, wants: Wants) -> None:
-        wants.tickets.add(self.ticket_id)
 
     def decide(self, tx: Transaction, now: int) -> Joined:
         sequence = -tx.next_version if self.where == "first" else tx.next_version

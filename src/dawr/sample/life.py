@@ -9,11 +9,8 @@ from random import Random
 
 import structlog
 
+from dawr.domain import Desk, Origin, QueueId, TicketId, VenueId, VisitId
 from dawr.domain.errors import Refused
-from dawr.domain.events import Origin
-from dawr.domain.queue import QueueId
-from dawr.domain.ticket import TicketId, VisitId
-from dawr.domain.venue import Desk, VenueId
 from dawr.engine.engine import Engine
 from dawr.operations.snapshots import LookAtQueue, LookAtVenue
 from dawr.operations.staff import CallNext, Finish, Miss, Start

@@ -4,8 +4,7 @@
 plays on its own, so that the first commands anybody tries behave as written.
 """
 
-from dawr.domain.queue import Queue, QueueId
-from dawr.domain.venue import Desk, DeskId, Venue, VenueId
+from dawr.domain import Desk, DeskId, Queue, QueueId, Venue, VenueId
 
 _NEW = VenueId("")
 

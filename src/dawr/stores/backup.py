@@ -4,17 +4,16 @@ Whoever opens a marked copy begins new epochs, so that no watcher resumes into a
 that went another way.
 """
 
-import os
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import apsw
 
-from dawr.stores.data_directory import make_private
+from dawr.stores.data_directory import make_private, sync
 from dawr.stores.session import all_statements
 from dawr.stores.sqlite import open_reading
 
@@ -74,9 +73,9 @@ def _whole_or_not_at_all(target: Path) -> Iterator[Path]:
         partial.unlink(missing_ok=True)
         make_private(partial)
         yield partial
-        _sync(partial)
+        sync(partial)
         partial.rename(target)
-        _sync(target.parent)
+        sync(target.parent)
     except (apsw.Error, OSError) as error:
         raise BackupFailed(f"{target} cannot be written: {error}.") from error
     finally:
@@ -94,26 +93,19 @@ def _without_password(url: str) -> tuple[str, dict[str, str]]:
 
 
 def _copy(database: Path, target: Path) -> None:
-    source, copy = open_reading(database), apsw.Connection(str(target))
-    try:
+    with closing(open_reading(database)) as source, closing(apsw.Connection(str(target))) as copy:
         with copy.backup("main", source, "main") as backup:
             backup.step(-1)
         copy.execute("PRAGMA journal_mode = DELETE")
         copy.execute(all_statements("sqlite")["mark_copy"])
-    finally:
-        copy.close()
-        source.close()
     _check(target)
 
 
 def _check(path: Path) -> None:
     try:
-        connection = open_reading(path)
-        try:
+        with closing(open_reading(path)) as connection:
             verdict = connection.execute("PRAGMA integrity_check(1)").fetchall()
             marked = connection.execute(all_statements("sqlite")["is_copy"]).fetchall()
-        finally:
-            connection.close()
     except apsw.Error as error:
         raise BackupFailed(f"{path} cannot be read as a backup: {error}.") from error
     if verdict != [("ok",)]:
@@ -125,11 +117,3 @@ def _check(path: Path) -> None:
 def _must_be_free(target: Path) -> None:
     if target.exists():
         raise BackupFailed(f"{target} exists already; nothing was overwritten.")
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

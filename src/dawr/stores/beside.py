@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from dawr.domain.venue import VenueId
+from dawr.domain import VenueId
 from dawr.reliability.records import Records
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
-from dawr.domain.venue import Venue
+from dawr.domain import Venue
 from dawr.stores.migrations import known
 from dawr.stores.session import Row
 
@@ -17,85 +17,68 @@ TABLE_CHANGED = re.compile(r"^ALTER TABLE (?P<table>\w+) ADD (?:COLUMN )?(?P<bod
 
 def faults_in(*found: Iterable[Row]) -> list[str]:
     """What is wrong in the rows of each of `CHECKS`, which come in this order."""
-    faults: list[str] = []
-    for tell, rows in zip(TELLERS.values(), found, strict=True):
-        for row in rows:
-            tell(row, faults)
-    return faults
+    told = zip(TELLERS.values(), found, strict=True)
+    return [fault for tell, rows in told for row in rows if (fault := tell(row)) is not None]
 
 
-def _events(row: Row, faults: list[str]) -> None:
+Teller = Callable[[Row], str | None]
+"""What a row means, in a sentence; None if nothing is wrong with it."""
+
+
+def _every_row(columns: str, sentence: str) -> Teller:
+    """Of a statement that finds only what is wrong."""
+    names = columns.split()
+    return lambda row: sentence.format(**dict(zip(names, row, strict=True)))
+
+
+def _events(row: Row) -> str | None:
     slug, version, count, last = row
-    if not version == count == last:
-        faults.append(
-            f"Venue {slug} is at version {version}, but has {count} events, the last of them {last}: "
-            "events are missing or were added by hand."
-        )
-
-
-def _line(row: Row, faults: list[str]) -> None:
-    slug, queue, day, round_, last_number, count, highest = row
-    faults.append(
-        f"Queue {queue} of {slug} on {day}, round {round_}, gave {last_number} numbers, "
-        f"but has {count} tickets, the highest {highest}: numbers are missing or doubled."
+    if version == count == last:
+        return None
+    return (
+        f"Venue {slug} is at version {version}, but has {count} events, the last of them {last}: "
+        "events are missing or were added by hand."
     )
 
 
-def _double(row: Row, faults: list[str]) -> None:
-    slug, queue, day, round_, number, count = row
-    faults.append(
-        f"Number {number} of queue {queue} of {slug} on {day}, round {round_}, was given {count} times: "
-        "tell these visitors, and do not write to the tables by hand."
-    )
-
-
-def _headless(row: Row, faults: list[str]) -> None:
-    (slug,) = row
-    faults.append(f"Venue {slug} has no head, the row that gives its numbers: restore a backup.")
-
-
-def _stray(row: Row, faults: list[str]) -> None:
-    venue_id, queue, day, round_, count = row
-    faults.append(
-        f"{count} tickets of queue {queue} of venue {venue_id} on {day}, round {round_}, belong to no line: "
-        "the line was removed by hand. Restore a backup."
-    )
-
-
-def _waiting(row: Row, faults: list[str]) -> None:
-    slug, queue, day, round_, kept, counted = row
-    faults.append(
-        f"Queue {queue} of {slug} on {day}, round {round_}, says that {kept} wait by priority, but its tickets say "
-        f"{counted}: visitors are told a wrong place. The line was changed by hand; restore a backup."
-    )
-
-
-def _ownerless(row: Row, faults: list[str]) -> None:
-    (venue_id,) = row
-    faults.append(
-        f"A head belongs to venue {venue_id}, which is not there: the venue was removed by hand. Restore a backup."
-    )
-
-
-def _document(row: Row, faults: list[str]) -> None:
+def _document(row: Row) -> str | None:
     venue_id, slug, document = row
     try:
         venue = msgspec.json.decode(document, type=Venue)
     except (msgspec.MsgspecError, RecursionError):
-        faults.append(f"How venue {slug} is set up cannot be read: it was changed by hand. Restore a backup.")
-        return
+        return f"How venue {slug} is set up cannot be read: it was changed by hand. Restore a backup."
     if (venue.id, venue.slug) != (venue_id, slug):
-        faults.append(f"How venue {slug} is set up is another venue's: it was changed by hand. Restore a backup.")
+        return f"How venue {slug} is set up is another venue's: it was changed by hand. Restore a backup."
+    return None
 
 
-TELLERS: dict[str, Callable[[Row, list[str]], None]] = {
+TELLERS: dict[str, Teller] = {
     "check_events": _events,
-    "check_lines": _line,
-    "check_doubles": _double,
-    "check_heads": _headless,
-    "check_strays": _stray,
-    "check_waiting": _waiting,
-    "check_ownerless": _ownerless,
+    "check_lines": _every_row(
+        "slug queue day round given count highest",
+        "Queue {queue} of {slug} on {day}, round {round}, gave {given} numbers, but has {count} tickets, "
+        "the highest {highest}: numbers are missing or doubled.",
+    ),
+    "check_doubles": _every_row(
+        "slug queue day round number count",
+        "Number {number} of queue {queue} of {slug} on {day}, round {round}, was given {count} times: "
+        "tell these visitors, and do not write to the tables by hand.",
+    ),
+    "check_heads": _every_row("slug", "Venue {slug} has no head, the row that gives its numbers: restore a backup."),
+    "check_strays": _every_row(
+        "venue queue day round count",
+        "{count} tickets of queue {queue} of venue {venue} on {day}, round {round}, belong to no line: "
+        "the line was removed by hand. Restore a backup.",
+    ),
+    "check_waiting": _every_row(
+        "slug queue day round kept counted",
+        "Queue {queue} of {slug} on {day}, round {round}, says that {kept} wait by priority, but its tickets say "
+        "{counted}: visitors are told a wrong place. The line was changed by hand; restore a backup.",
+    ),
+    "check_ownerless": _every_row(
+        "venue",
+        "A head belongs to venue {venue}, which is not there: the venue was removed by hand. Restore a backup.",
+    ),
     "check_documents": _document,
 }
 """A statement, and who tells what its rows mean."""

@@ -77,7 +77,11 @@ class DataDirectory:
         to = self.moved_to()
         if to is not None:
             self.unlock()
-            raise DataDirectoryMoved(self.path, to)
+            raise DataDirectoryUnfit(
+                f"The installation in {self.path} has moved to {to}: nothing is given from here any more, or numbers "
+                "would be given twice. Set DAWR_DATABASE_URL to that database. To go back, stop its servers and run "
+                "`dawr migrate --back`, as docs/run/postgres.md says."
+            )
 
     def moved_to(self) -> str | None:
         """Where the installation is now; None if it is here."""
@@ -93,9 +97,9 @@ class DataDirectory:
         partial = self.moved.with_name(self.moved.name + ".partial")
         try:
             partial.write_text(f"{to}\n", encoding="utf-8")
-            _sync(partial)
+            sync(partial)
             partial.rename(self.moved)
-            _sync(self.path)
+            sync(self.path)
         except OSError as error:
             raise DataDirectoryUnfit(
                 f"The copy in {to} is complete, but {self.moved} cannot be written: {error.strerror}. "
@@ -105,7 +109,7 @@ class DataDirectory:
     def unmark_moved(self) -> None:
         try:
             self.moved.unlink(missing_ok=True)
-            _sync(self.path)
+            sync(self.path)
         except OSError as error:
             raise DataDirectoryUnfit(f"{self.moved} cannot be removed: {error.strerror}.") from error
 
@@ -152,15 +156,6 @@ class DataDirectoryInUse(DataDirectoryUnfit):
         )
 
 
-class DataDirectoryMoved(DataDirectoryUnfit):
-    def __init__(self, path: Path, to: str) -> None:
-        super().__init__(
-            f"The installation in {path} has moved to {to}: nothing is given from here any more, or numbers would be "
-            "given twice. Set DAWR_DATABASE_URL to that database. To go back, stop its servers and run "
-            "`dawr migrate --back`, as docs/run/postgres.md says."
-        )
-
-
 def _locked(handle: int) -> bool:
     """Try for a moment: `dawr check` may be looking whether the lock is held."""
     for _ in range(LOCK_TRIES):
@@ -173,7 +168,8 @@ def _locked(handle: int) -> bool:
     return False
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """When it returns the disk has the file, or the names in the directory."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

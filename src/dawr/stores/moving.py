@@ -6,10 +6,10 @@ here and there, or the whole copy is taken back. Nothing is held in memory but a
 """
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self, TypeAlias
 from urllib.parse import urlsplit
 
 import apsw
@@ -22,10 +22,7 @@ from dawr.stores.postgres import PostgresStore
 from dawr.stores.session import Row, all_statements
 from dawr.stores.sqlite import open_reading
 
-if TYPE_CHECKING:
-    Connection = asyncpg.Connection[asyncpg.Record]
-else:
-    Connection = asyncpg.Connection
+Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 CONNECT_SECONDS = 10
 ROWS_AT_ONCE = 2000
@@ -114,14 +111,12 @@ async def copy_to_postgres(database: Path, url: str, *, clock: Clock) -> Copy:
 
 def unreadable_tables(database: Path) -> list[str]:
     """Those of the file with a text that is not UTF-8, which no statement need come across for years."""
-    source = open_reading(database)
-    try:
-        listed = _tables(source.execute(all_statements("sqlite")["tables_to_move"]))
-        return [table.name for table in listed if not _is_readable(source, table)]
-    except apsw.Error:  # a damaged file: whoever looks at its pages has a better sentence
-        return []
-    finally:
-        source.close()
+    with closing(open_reading(database)) as source:
+        try:
+            listed = _tables(source.execute(all_statements("sqlite")["tables_to_move"]))
+            return [table.name for table in listed if not _is_readable(source, table)]
+        except apsw.Error:  # a damaged file: whoever looks at its pages has a better sentence
+            return []
 
 
 def _is_readable(source: apsw.Connection, table: Table) -> bool:
@@ -160,15 +155,12 @@ def _source(database: Path) -> Iterator[apsw.Connection]:
     """The file as it is now, to be read only. Its schema must be the one that is known."""
     sql = all_statements("sqlite")
     try:
-        source = open_reading(database)
-        try:
+        with closing(open_reading(database)) as source:
             source.execute("BEGIN")
             if behind := pending("sqlite", source.execute(sql["applied_migrations"]).fetchall()):
                 titles = ", ".join(migration.title for migration in behind)
                 raise MoveFailed(f"The schema of {database} is behind: run `dawr migrate` first to apply {titles}.")
             yield source
-        finally:
-            source.close()
     except (apsw.Error, UnicodeDecodeError) as error:
         raise MoveFailed(f"{database} cannot be read: {error}. Nothing was moved; `dawr check` says more.") from error
 
@@ -234,16 +226,22 @@ async def _copied(
         await target.execute(sql["lock_tables"])
         there = _tables(await target.fetch(sql["tables_to_move"]))
         _must_be_alike(here, there)
-        used = [table.name for table in there if table.name != ALWAYS_THERE and await _has_rows(target, table)]
-        if used:
-            return await _found_there(target, there, digests, used, begins_epochs=begins_epochs)
-        await target.execute(sql["forget_installation"])
-        for table in here:
-            await _send(source, target, table)
-        copy = Copy(await _compared(target, there, digests), was_there=False, begins_epochs=begins_epochs)
+        named = [table for table in there if table.name != ALWAYS_THERE]
+        used = [table.name for table in named if await target.fetchrow(table.reading) is not None]
+        if not used:
+            await target.execute(sql["forget_installation"])
+            for table in here:
+                await _send(source, target, table)
+        copy = Copy(await _compared(target, there, digests), was_there=bool(used), begins_epochs=begins_epochs)
+        # An earlier run may have been cut off when all was stored: then it is the same, to the last row.
+        if used and not copy.is_proved:
+            raise MoveFailed(
+                f"That database is not empty ({', '.join(used)}), and is not a copy of this one as it is now. "
+                "Nothing was moved. Make an empty database and name that one."
+            )
         if not copy.is_proved:
             raise _Different(copy)
-        if not begins_epochs:
+        if not used and not begins_epochs:
             await target.execute(sql["settle"])
     return copy
 
@@ -253,23 +251,6 @@ def _must_be_alike(here: Iterable[Table], there: Iterable[Table]) -> None:
     for name in sorted(ours.keys() | theirs.keys()):
         if ours.get(name) != theirs.get(name):
             raise MoveFailed(f"Table {name} is not the same on both sides: were the tables changed by hand?")
-
-
-async def _has_rows(target: Connection, table: Table) -> bool:
-    return await target.fetchrow(table.reading) is not None
-
-
-async def _found_there(
-    target: Connection, there: Iterable[Table], digests: Mapping[str, Digest], used: list[str], *, begins_epochs: bool
-) -> Copy:
-    """An earlier run may have been cut off when all was stored: then it is the same, to the last row."""
-    copy = Copy(await _compared(target, there, digests), was_there=True, begins_epochs=begins_epochs)
-    if not copy.is_proved:
-        raise MoveFailed(
-            f"That database is not empty ({', '.join(used)}), and is not a copy of this one as it is now. "
-            "Nothing was moved. Make an empty database and name that one."
-        )
-    return copy
 
 
 async def _send(source: apsw.Connection, target: Connection, table: Table) -> None:

@@ -9,12 +9,12 @@ import random
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeAlias
 
 import asyncpg
 
-from dawr.domain.venue import Head, Venue, VenueId
-from dawr.ports import Changes, Clock, ClockUntrusted, OutcomeUnknown, Session, StoreAway, Unstorable
+from dawr.domain import Head, Venue, VenueId
+from dawr.ports import Changes, Clock, ClockUntrusted, OutcomeUnknown, Session, StoreAway, T, Unstorable
 from dawr.reliability.lease import Leases
 from dawr.reliability.migrations import Owners, migrate_postgres
 from dawr.reliability.records import Argument
@@ -24,11 +24,7 @@ from dawr.stores.checking import CHECKS, faults_in
 from dawr.stores.migrations import OWNERS, journal
 from dawr.stores.session import Row, VenueCache, add_venue, all_statements, begin, clock_error_ms
 
-T = TypeVar("T")
-if TYPE_CHECKING:
-    Connection = asyncpg.pool.PoolConnectionProxy[asyncpg.Record]
-else:
-    Connection = asyncpg.pool.PoolConnectionProxy
+Connection: TypeAlias = "asyncpg.pool.PoolConnectionProxy[asyncpg.Record]"
 
 TRANSACTION_SECONDS = 5
 CONNECT_SECONDS = 2

@@ -6,10 +6,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from dawr.domain.events import Event
-from dawr.domain.line import Line
-from dawr.domain.ticket import LineKey, Ticket
-from dawr.domain.venue import Head, Venue, VenueId
+from dawr.domain import Event, Head, Line, LineKey, Ticket, Venue, VenueId
 from dawr.ports import BULK_STEP, Changes, Clock, Kind, Rows, Wants
 from dawr.reliability.migrations import Owners
 from dawr.reliability.statements import read_statements

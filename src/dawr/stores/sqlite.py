@@ -13,12 +13,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from concurrent.futures import Executor, ThreadPoolExecutor, wait
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import apsw
 
-from dawr.domain.venue import Head, Venue, VenueId
-from dawr.ports import Changes, Clock, OutcomeUnknown, Session, StoreAway, Unstorable
+from dawr.domain import Head, Venue, VenueId
+from dawr.ports import Changes, Clock, OutcomeUnknown, Session, StoreAway, T, Unstorable
 from dawr.reliability.lease import Leases
 from dawr.reliability.migrations import Owners, migrate_sqlite
 from dawr.reliability.records import Argument
@@ -28,8 +28,6 @@ from dawr.stores.beside import RowsBeside
 from dawr.stores.checking import CHECKS, faults_in
 from dawr.stores.migrations import OWNERS, journal
 from dawr.stores.session import Row, VenueCache, add_venue, all_statements, begin
-
-T = TypeVar("T")
 
 BUSY_MS = 2000
 READERS = 2
@@ -163,9 +161,8 @@ class SqliteStore(RowsBeside):
         """If another process writes to the file, it is waited for by the writer thread and not by the event loop."""
         with _faults_told():
             gateway = SqliteGateway(self._connection(), self._statements)
-            gateway.wait_for_others(0)
             try:
-                gateway.run("BEGIN IMMEDIATE")
+                gateway.begin(wait_ms=0)
             except apsw.BusyError:
                 pass
             else:
@@ -180,48 +177,41 @@ class SqliteStore(RowsBeside):
 
     def _begin_writing(self) -> "SqliteGateway":
         gateway = SqliteGateway(self._connection(), self._statements)
-        gateway.wait_for_others(self._busy_ms)
-        gateway.run("BEGIN IMMEDIATE")
+        gateway.begin(wait_ms=self._busy_ms)
         return gateway
 
-    def _add_venue(self, venue: Venue, head: Head, first: Changes | None) -> None:
+    @contextmanager
+    def _transaction(self) -> Iterator["SqliteGateway"]:
+        """Committed at its end, or rolled back."""
         gateway = self._begin_writing()
         try:
-            finish(add_venue(gateway, venue, head, first))
+            yield gateway
         except BaseException:
             gateway.rollback()
             raise
         gateway.commit()
 
+    def _add_venue(self, venue: Venue, head: Head, first: Changes | None) -> None:
+        with self._transaction() as gateway:
+            finish(add_venue(gateway, venue, head, first))
+
     def _change_rows(self, name: str, arguments: Row) -> int:
-        gateway = self._begin_writing()
-        try:
+        with self._transaction() as gateway:
             finish(gateway.write(name, [arguments]))
-            changed = self._connection().changes()
-        except BaseException:
-            gateway.rollback()
-            raise
-        gateway.commit()
-        return changed
+            return self._connection().changes()
 
     def _ping(self) -> None:
         """Really write: a full disk still lets a transaction begin."""
-        gateway = self._begin_writing()
-        gateway.run("PRAGMA user_version = 1")
-        gateway.commit()
+        with self._transaction():
+            self._connection().execute("PRAGMA user_version = 1")
 
     def _checkpoint(self) -> None:
         with suppress(apsw.Error):
             self._connection().wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
     def _migrate(self) -> list[str]:
-        gateway = self._begin_writing()
-        try:
+        with self._transaction():
             applied = migrate_sqlite(self._connection(), self._journal)
-        except BaseException:
-            gateway.rollback()
-            raise
-        gateway.commit()
         return [migration.title for migration in applied]
 
     def _renew_epochs(self, new_epoch: Callable[[], int]) -> int:
@@ -237,8 +227,9 @@ class SqliteStore(RowsBeside):
     # In a reader thread
 
     def _read(self, venues: tuple[VenueId, ...], work: Callable[[Session], Awaitable[T]]) -> T:
-        gateway = SqliteGateway(self._reader(), self._statements)
-        gateway.run("BEGIN")
+        reader = self._reader()
+        gateway = SqliteGateway(reader, self._statements)
+        reader.execute("BEGIN")
         try:
             session = finish(begin(gateway, self._cache, venues, lock=False, clock=self._clock))
             return finish(work(session))
@@ -293,11 +284,10 @@ class SqliteGateway:
     async def write(self, name: str, rows: Sequence[Row]) -> None:
         self._connection.executemany(self._statements[name], rows)
 
-    def run(self, sql: str) -> None:
-        self._connection.execute(sql)
-
-    def wait_for_others(self, milliseconds: int) -> None:
-        self._connection.set_busy_timeout(milliseconds)
+    def begin(self, *, wait_ms: int) -> None:
+        """To write; another process that does is waited for so long."""
+        self._connection.set_busy_timeout(wait_ms)
+        self._connection.execute("BEGIN IMMEDIATE")
 
     def commit(self) -> None:
         try:

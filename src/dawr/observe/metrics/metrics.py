@@ -7,8 +7,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from dawr.domain.ticket import Ticket
-from dawr.domain.venue import VenueId
+from dawr.domain import Ticket, VenueId
 from dawr.observe.metrics import families, text
 from dawr.observe.metrics.families import Family
 from dawr.observe.metrics.region import Key, Region
