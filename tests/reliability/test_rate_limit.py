@@ -32,6 +32,19 @@ async def test_whoever_was_idle_for_a_window_is_forgotten() -> None:
     assert limiter.keys() == 1
 
 
+async def test_a_quota_that_shrinks_to_nothing_and_grows_again_still_counts() -> None:
+    clock = DrivenClock()
+    limiter = LocalLimiter(clock)
+    for key in "abcd":
+        await limiter.charge(FIVE, key)
+    clock.ms += 60_001
+
+    shrunk = await limiter.charge(msgspec.structs.replace(FIVE, quota=0), "d")
+    grown = await limiter.charge(FIVE, "d")
+
+    assert (shrunk.allowed, grown.allowed, grown.remaining) == (False, True, 4)
+
+
 async def test_when_all_places_are_taken_a_newcomer_waits_and_nobody_is_forgotten() -> None:
     clock = DrivenClock()
     limiter = LocalLimiter(clock, most_keys=3)

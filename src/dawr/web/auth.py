@@ -7,11 +7,8 @@ page asks for, so for a change the browser must say that the page is ours.
 from collections.abc import Awaitable, Callable
 
 from dawr.accounts.accounts import SESSION, TOKEN, Accounts
-from dawr.domain.account import SignedIn
+from dawr.domain import Role, SignedIn, Token, VenueId
 from dawr.domain.errors import UnknownTicket, UnknownVenue
-from dawr.domain.staff import Role
-from dawr.domain.token import Token
-from dawr.domain.venue import VenueId
 from dawr.web.client_address import Clients
 from dawr.web.problems import BadRequest
 from dawr.web.request import ANYBODY, DEVICES, Caller, RawRequest, cookies

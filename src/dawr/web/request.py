@@ -6,10 +6,8 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from dawr.domain.account import AccountId
-from dawr.domain.staff import Role, at_least
-from dawr.domain.token import TokenKind
-from dawr.domain.venue import VenueId
+from dawr.domain import AccountId, Role, TokenKind, VenueId
+from dawr.domain.staff import at_least
 from dawr.reliability.asgi import Receive, Scope
 from dawr.reliability.idempotency import ANONYMOUS
 from dawr.web.problems import BadRequest

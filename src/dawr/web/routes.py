@@ -9,10 +9,8 @@ from typing import Any, Generic, Literal, TypeVar, cast
 import msgspec
 
 from dawr.accounts.accounts import Accounts
+from dawr.domain import Origin, Role, VenueId
 from dawr.domain.errors import InvalidValue, Refused
-from dawr.domain.events import Origin
-from dawr.domain.staff import Role
-from dawr.domain.venue import VenueId
 from dawr.engine.engine import Engine
 from dawr.engine.status_cache import StatusCache
 from dawr.live.hub import Hub

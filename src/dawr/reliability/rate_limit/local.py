@@ -100,7 +100,7 @@ class LocalLimiter:
         """
         logs = self._logs.setdefault(_kind(policy), OrderedDict())
         for key, log in list(islice(logs.items(), 2)):
-            if log[-1] > gone:
+            if log and log[-1] > gone:
                 break
             del logs[key]
         return logs

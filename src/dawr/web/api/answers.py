@@ -5,11 +5,8 @@ Times are milliseconds since 1970 UTC. A queue or desk is named `venue:code`.
 
 import msgspec
 
-from dawr.domain.queue import Audience, QueueState
-from dawr.domain.staff import Role
-from dawr.domain.standing import Standing, wait_minutes
-from dawr.domain.ticket import State, Ticket
-from dawr.domain.venue import Venue
+from dawr.domain import Audience, QueueState, Role, Standing, State, Ticket, Venue
+from dawr.domain.standing import wait_minutes
 from dawr.operations.snapshots import QueueSnapshot
 
 

@@ -6,13 +6,8 @@ from typing import Annotated, Any
 
 import msgspec
 
+from dawr.domain import LineFacts, Link, QueueId, Standing, State, VenueId
 from dawr.domain.errors import UnknownQueue, UnknownVenue, UnknownVisit
-from dawr.domain.events import LineFacts
-from dawr.domain.queue import QueueId
-from dawr.domain.standing import Standing
-from dawr.domain.ticket import State
-from dawr.domain.venue import VenueId
-from dawr.domain.visit import Link
 from dawr.live.feed import Unresumable
 from dawr.live.forms import Notices, Published
 from dawr.live.frames import EventId, event_id, frame, mark

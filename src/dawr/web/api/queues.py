@@ -5,10 +5,9 @@ from typing import Annotated
 
 import msgspec
 
+from dawr.domain import QueueState, QueueVerb, Ticket, Venue
 from dawr.domain.errors import QueueInWrongState, QueuePaused, UnknownDesk, UnknownQueue, UnknownVenue
-from dawr.domain.queue import QUEUE_VERBS, QueueState, QueueVerb
-from dawr.domain.ticket import Ticket
-from dawr.domain.venue import Venue
+from dawr.domain.queue import QUEUE_VERBS
 from dawr.engine.clockwork import sweep_old_rounds
 from dawr.operations import admin, snapshots, staff
 from dawr.reliability.idempotency import Reply

@@ -4,9 +4,8 @@ from typing import Annotated
 
 import msgspec
 
+from dawr.domain import Role, Token, TokenId, TokenKind
 from dawr.domain.errors import InvalidValue, UnknownToken, UnknownVenue
-from dawr.domain.staff import Role
-from dawr.domain.token import Token, TokenId, TokenKind
 from dawr.operations.tokens import LookAtTokens, RevokeToken
 from dawr.reliability.idempotency import Reply
 from dawr.web.api.queues import Reason

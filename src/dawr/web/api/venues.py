@@ -4,10 +4,8 @@ from typing import Literal
 
 import msgspec
 
-from dawr.domain.day import Day
+from dawr.domain import Day, Desk, Queue, Venue, VenueId
 from dawr.domain.errors import InvalidValue, UnknownVenue
-from dawr.domain.queue import Queue
-from dawr.domain.venue import Desk, Venue, VenueId
 from dawr.operations import admin, snapshots
 from dawr.ports import Unstorable
 from dawr.reliability.idempotency import Answer, Reply

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from dawr.domain import State, Ticket, TicketId, Venue, VisitId
 from dawr.domain.errors import (
     InvalidValue,
     LineEnded,
@@ -16,8 +17,6 @@ from dawr.domain.errors import (
     UnknownVenue,
     VenueInactive,
 )
-from dawr.domain.ticket import State, Ticket, TicketId, VisitId
-from dawr.domain.venue import Venue
 from dawr.engine.clockwork import sweep_old_rounds
 from dawr.operations import admin, snapshots, staff, visitor
 from dawr.operations.ticket import Joined

@@ -4,10 +4,8 @@ from typing import Annotated
 
 import msgspec
 
+from dawr.domain import LineFacts, QueueId, Standing
 from dawr.domain.errors import InvalidValue, UnknownQueue, UnknownVenue
-from dawr.domain.events import LineFacts
-from dawr.domain.queue import QueueId
-from dawr.domain.standing import Standing
 from dawr.domain.ticket import checked_visitor, open_key
 from dawr.live.forms import Notices, Published
 from dawr.live.frames import EventId, frame

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from dawr.domain import Link, Standing, State, Ticket, TicketId, Unnamed, VisitId
 from dawr.domain.errors import (
     LineEnded,
     QueuePaused,
@@ -12,10 +13,6 @@ from dawr.domain.errors import (
     UnknownVenue,
     UnknownVisit,
 )
-from dawr.domain.standing import Standing
-from dawr.domain.ticket import State, Ticket, TicketId, VisitId
-from dawr.domain.venue import Unnamed
-from dawr.domain.visit import Link
 from dawr.operations import snapshots, staff, visitor
 from dawr.operations.operation import Operation
 from dawr.operations.ticket import Joined as JoinedTicket
