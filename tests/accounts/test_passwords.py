@@ -57,8 +57,8 @@ async def test_a_hash_that_is_damaged_fits_nothing(passwords: Passwords, damaged
 async def test_nobodys_account_fits_nothing_and_takes_as_long(passwords: Passwords) -> None:
     kept = await passwords.hash("correct horse")
 
-    known = min([await seconds(passwords, kept) for _ in range(5)])
-    unknown = min([await seconds(passwords, None) for _ in range(5)])
+    known = sum([await seconds(passwords, kept) for _ in range(5)])
+    unknown = sum([await seconds(passwords, None) for _ in range(5)])
 
     assert not await passwords.verify("correct horse", None)
     assert argon2.extract_parameters(NOBODYS) == argon2.extract_parameters(kept)
@@ -66,9 +66,10 @@ async def test_nobodys_account_fits_nothing_and_takes_as_long(passwords: Passwor
 
 
 async def seconds(passwords: Passwords, kept: str | None) -> float:
-    began = time.perf_counter()
+    """Of work, and not of waiting for others."""
+    began = time.process_time()
     await passwords.verify("a wrong one", kept)
-    return time.perf_counter() - began
+    return time.process_time() - began
 
 
 async def test_the_event_loop_goes_on_while_passwords_are_tried(passwords: Passwords) -> None:

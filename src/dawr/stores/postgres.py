@@ -68,7 +68,14 @@ AWAY = (
     asyncpg.InternalClientError,
 )
 UNSTORABLE = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError, UnicodeEncodeError, OverflowError)
-REPEATED = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
+REPEATED = (
+    asyncpg.SerializationError,
+    asyncpg.DeadlockDetectedError,
+    asyncpg.ConnectionDoesNotExistError,  # it was lost on the way, or the server gave up a process that was held up
+    asyncpg.AdminShutdownError,
+    asyncpg.IdleInTransactionSessionTimeoutError,
+)
+"""Nothing was stored: a connection that is lost while committing is told apart, as `OutcomeUnknown`."""
 
 
 class PostgresStore(RowsBeside):
@@ -167,7 +174,7 @@ class PostgresStore(RowsBeside):
             self._readers.release()
 
     async def _run(self, work: Callable[[Connection], Awaitable[T]], *, seconds: float = TRANSACTION_SECONDS) -> T:
-        """Once, or again from the start when it collided with another transaction."""
+        """Once, or again from the start when it collided with another transaction, or lost its connection."""
         for attempt in range(1, TRIES):
             try:
                 return await self._once(work, seconds)
@@ -181,6 +188,8 @@ class PostgresStore(RowsBeside):
     async def _once(self, work: Callable[[Connection], Awaitable[T]], seconds: float) -> T:
         try:
             return await self._with_connection(work, seconds)
+        except REPEATED:
+            raise
         except UNSTORABLE as error:
             # The server's words quote the row, and a row may name a visitor: they go nowhere.
             constraint = getattr(error, "constraint_name", None)
