@@ -51,6 +51,7 @@ def set_up(*arguments: str | Path, stdin: str = "", **settings: str | Path) -> s
     done = dawr(*arguments, stdin=stdin, **settings)
     for _ in range(4):
         if '"fault": "StoreAway"' in done.complained:
+            sys.stderr.write(done.complained)
             done = dawr(*arguments, stdin=stdin, **settings)
     assert done.exit_code == 0, done
     return done.said

@@ -322,7 +322,7 @@ async def test_a_stream_of_a_venue_that_is_not_there_is_refused(watched: Watched
         await watched.hub.join(
             VenueId("nowhere"), Wish(hello, NOTICES, QueueUpdates(watched.venue.queues[0].id)), address="here"
         )
-    assert len(watched.hub._feeds) == 0
+    assert watched.hub.feeds == 0
 
 
 def line_updates(sent: list[Sent]) -> list[tuple[str, int | None, int, int]]:

@@ -79,7 +79,7 @@ async def test_a_stream_ends_in_good_order_when_its_life_is_over(watched: Watche
     assert min(lives) > 0.89 * A_LIFE
     assert max(lives) < 1.11 * A_LIFE
     assert max(lives) - min(lives) > 0.1 * A_LIFE
-    assert (hub.streams, len(hub._feeds)) == (0, 0)
+    assert (hub.streams, hub.feeds) == (0, 0)
 
 
 async def test_a_life_that_is_over_ends_the_stream_by_itself(watched: Watched) -> None:
@@ -163,7 +163,7 @@ async def test_a_disconnect_leaves_nothing_behind(watched: Watched) -> None:
     for watcher in watchers:
         watcher.break_off()
 
-    assert (watched.hub.streams, len(watched.hub._feeds)) == (0, 0)
+    assert (watched.hub.streams, watched.hub.feeds) == (0, 0)
     assert not feed.channels
     assert not feed.queues
     assert not watched.hub._addresses
@@ -173,7 +173,7 @@ async def test_a_disconnect_leaves_nothing_behind(watched: Watched) -> None:
 async def test_a_commit_that_nobody_watches_is_not_kept(watched: Watched) -> None:
     await watched.take()
 
-    assert len(watched.hub._feeds) == 0
+    assert watched.hub.feeds == 0
 
 
 async def test_closing_ends_every_stream_and_lets_nobody_join(watched: Watched) -> None:

@@ -95,6 +95,18 @@ async def test_a_store_closes_even_when_the_disk_is_full(small_disk: Path) -> No
     assert not open_files_in(small_disk) - {"ballast"}
 
 
+async def test_a_ping_that_fails_half_way_leaves_nothing_open(store: SqliteStore, engine: Engine, venue: Venue) -> None:
+    connection = store._connection()
+    connection.authorizer = lambda action, *_: apsw.SQLITE_DENY if action == apsw.SQLITE_PRAGMA else apsw.SQLITE_OK
+    with pytest.raises(StoreAway):
+        await store.ping()
+    connection.authorizer = None
+
+    await store.ping()
+
+    assert (await take(engine, venue)).number == 1
+
+
 async def test_a_file_that_somebody_else_writes_to_is_busy(store: SqliteStore, engine: Engine, venue: Venue) -> None:
     await take(engine, venue)
     in_writer(store, "PRAGMA busy_timeout = 10")

@@ -50,7 +50,7 @@ class Place(msgspec.Struct, frozen=True):
         return [(line["route"], line["status"]) for line in self.served.lines()]
 
     def is_empty(self) -> bool:
-        return (self.tasks, self.dawr.hub.streams, len(self.dawr.hub._feeds), self.served.connections()) == (0, 0, 0, 0)
+        return (self.tasks, self.dawr.hub.streams, self.dawr.hub.feeds, self.served.connections()) == (0, 0, 0, 0)
 
 
 @pytest.fixture(params=["asyncio", "uvloop"])

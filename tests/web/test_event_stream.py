@@ -240,7 +240,7 @@ async def test_a_reader_who_goes_away_leaves_nothing_behind(here: Installation) 
         await stream.close()
 
     await eventually_true(lambda: here.dawr.hub.streams == 0 and len(asyncio.all_tasks(loop)) <= before)
-    assert len(here.dawr.hub._feeds) == 0
+    assert here.dawr.hub.feeds == 0
 
 
 async def test_a_frozen_reader_is_cut_off_and_delays_nobody(here: Installation) -> None:

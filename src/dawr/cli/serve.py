@@ -76,13 +76,13 @@ async def _done(dawr: Dawr, kind: Any, do: Doing, argument: msgspec.Raw) -> obje
     return await do(dawr, msgspec.json.decode(argument, type=kind))
 
 
-async def _status(dawr: Dawr, _: None) -> dict[str, str | int]:
+async def _status(dawr: Dawr, _: object) -> dict[str, str | int]:
     await dawr.engine.ready()
     return {"pid": os.getpid(), "version": __version__}
 
 
 ASKED_BY_TOOLS: Mapping[str, tuple[Any, Doing]] = {
-    "status": (None, _status),
+    "status": (Any, _status),
     "set-up": (Venue, Dawr.set_up),
     "change-queue": (QueueChange, Dawr.change_queue),
     "change-staff": (staff.StaffChange, staff.change),

@@ -74,6 +74,10 @@ class Hub:
         return sum(len(feed.watchers) for feed in self._feeds.values())
 
     @property
+    def feeds(self) -> int:
+        return len(self._feeds)
+
+    @property
     def stale_feeds(self) -> int:
         return sum(feed.is_stale for feed in self._feeds.values())
 

@@ -104,7 +104,7 @@ class Opening:
         for published in self._missed:
             frame = None if self._channel is None else self._channel.frame(published)
             followed = mine.get(published.event.ticket_id) if published.event.ticket_id is not None else None
-            facts = published.facts if self._wish.resumes else None
+            facts = published.facts if self._wish.resumes else None  # every event of a ticket has them
             if followed is not None and facts is not None and following is not None and follow is not None:
                 at = published.at if frame is None else b""
                 standing = self._standing_then(following, followed, published.event.version, facts)

@@ -133,8 +133,8 @@ class Lease:
         def renew(by: float) -> Coroutine[Any, Any, bool | None]:
             return self._asked(self._leases.renew(fence, lease_ms=self._lease_ms), by)
 
-        keep = keep_renewed(renew, until, seconds=self._seconds, times=POLLS_PER_LEASE)
-        working, keeping = asyncio.create_task(work(fence)), asyncio.create_task(keep)
+        working = asyncio.create_task(work(fence))
+        keeping = asyncio.create_task(keep_renewed(renew, until, seconds=self._seconds, times=POLLS_PER_LEASE))
         try:
             await asyncio.wait((working, keeping), return_when=asyncio.FIRST_COMPLETED)
             if working.done():

@@ -71,6 +71,8 @@ class Works:
 
 
 class WatchedWork:
+    """A work while it goes on: how it is, how often it failed, and that it begins again."""
+
     def __init__(self, work: Work, expected: tuple[type[Exception], ...], count: Callable[[str], None]) -> None:
         self.name = work.name
         self.failures = 0

@@ -99,7 +99,10 @@ class LocalLimiter:
         The longest idle stand first; two for each charge keeps ahead.
         """
         logs = self._logs.setdefault(_kind(policy), OrderedDict())
-        for key, log in list(islice(logs.items(), 2)):
+        for _ in range(2):
+            if not logs:
+                break
+            key, log = next(iter(logs.items()))
             if log and log[-1] > gone:
                 break
             del logs[key]
