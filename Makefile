@@ -6,7 +6,6 @@ JOBS ?= 4
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt
-# What is ignored would be left out by its marks, but to read it takes longer than many tests.
 PYTEST := $(BIN)/python -m pytest
 # Tests of one file share servers, so they stay together.
 AT_ONCE := -n $(JOBS) --dist loadfile --no-loadscope-reorder
@@ -29,7 +28,8 @@ demo: .venv/.runtime ## Start the sample venues on 127.0.0.1:8787 (PORT=)
 	exec $(BIN)/dawr demo --port $(PORT)
 
 quick: .venv/.installed ## Run what needs no server and no process of its own: within a minute, on SQLite
-	$(PYTEST) -q -m "not servers and not slow and not prove" -n 4 --dist worksteal \
+	# What is ignored would be left out by its marks, but to read it takes longer than many tests.
+	$(PYTEST) -q -m "not servers and not slow and not prove" -n $(JOBS) --dist worksteal \
 		-p no:schemathesis --hypothesis-profile quick \
 		--ignore tests/api --ignore tests/stories --ignore tests/upgrade --ignore tests/test_servers.py
 

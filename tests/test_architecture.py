@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import dawr
+from dawr import domain
 
 SRC = Path(dawr.__file__).parent
 MODULES = sorted(SRC.rglob("*.py"))
@@ -95,6 +96,15 @@ def forbidden_imports(module: str, source: str) -> Iterator[str]:
             yield f"{module} imports {origin}"
 
 
+def imported_by_a_longer_way(module: str, source: str) -> Iterator[str]:
+    """What the domain names for everybody has one way in."""
+    if inside(module, {"dawr.domain"}):
+        return
+    for name, origin in imported(ast.parse(source)).items():
+        if name in domain.__all__ and inside(origin, {"dawr.domain"}) and origin != f"dawr.domain.{name}":
+            yield f"{module} imports {origin} instead of dawr.domain.{name}"
+
+
 def impurities(module: str, source: str) -> Iterator[str]:
     """What waits, or comes from outside, where everything is decided by arguments."""
     if not inside(module, PURE):
@@ -161,7 +171,9 @@ Rule = Callable[[str, str], Iterator[str]]
 
 
 @pytest.mark.parametrize(
-    "rule", [forbidden_imports, impurities, looks_outside, too_long, built_sql, skipped_locks], ids=lambda r: r.__name__
+    "rule",
+    [forbidden_imports, imported_by_a_longer_way, impurities, looks_outside, too_long, built_sql, skipped_locks],
+    ids=lambda r: r.__name__,
 )
 def test_no_module_breaks_a_rule(rule: Rule) -> None:
     broken = [wrong for path in MODULES for wrong in rule(name_of(path), path.read_text(encoding="utf-8"))]
@@ -208,6 +220,7 @@ def test_every_part_that_has_a_rule_is_there() -> None:
         (forbidden_imports, "dawr.live.past", "from dawr.stores.sqlite import SqliteStore"),
         (forbidden_imports, "dawr.web.app", "def late() -> None:\n    from dawr.stores import sqlite"),
         (forbidden_imports, "dawr.engine.clockwork", "import dawr.stores.postgres"),
+        (imported_by_a_longer_way, "dawr.web.app", "from dawr.domain.ticket import Ticket"),
         (impurities, "dawr.domain.day", "import time"),
         (impurities, "dawr.domain.day", "import os.path"),
         (impurities, "dawr.operations.staff", "from random import choice"),
@@ -240,6 +253,9 @@ def test_each_rule_finds_what_breaks_it(rule: Rule, module: str, source: str) ->
         (forbidden_imports, "dawr.operations.visitor", "from dawr.reliability.idempotency import Answer"),
         (forbidden_imports, "dawr.cli.serve", "from dawr.stores.sqlite import SqliteStore"),
         (forbidden_imports, "dawr.domain.ticket", "import msgspec"),
+        (imported_by_a_longer_way, "dawr.web.app", "from dawr.domain import Ticket"),
+        (imported_by_a_longer_way, "dawr.web.app", "from dawr.domain.ticket import VERBS"),
+        (imported_by_a_longer_way, "dawr.domain.line", "from dawr.domain.ticket import Ticket"),
         (impurities, "dawr.engine", "import asyncio\nasync def run() -> None: ..."),
         (looks_outside, "dawr.bootstrap", "import time\ntime.time()"),
         (looks_outside, "dawr.stores.postgres", "import random\nrandom.uniform(0, 1)"),

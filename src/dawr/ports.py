@@ -9,16 +9,25 @@ from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from dawr.domain.account import Account, AccountId, SignedIn
+from dawr.domain import (
+    Account,
+    AccountId,
+    Event,
+    Head,
+    Line,
+    LineKey,
+    Place,
+    QueueId,
+    SignedIn,
+    StaffMember,
+    Ticket,
+    TicketId,
+    Token,
+    TokenId,
+    Venue,
+    VenueId,
+)
 from dawr.domain.account import Session as AccountSession
-from dawr.domain.events import Event
-from dawr.domain.line import Line
-from dawr.domain.queue import QueueId
-from dawr.domain.staff import StaffMember
-from dawr.domain.ticket import LineKey, Ticket, TicketId
-from dawr.domain.token import Token, TokenId
-from dawr.domain.venue import Head, Venue, VenueId
-from dawr.domain.waiting import Place
 from dawr.reliability.correlation import Trace
 from dawr.reliability.lease import Leases
 

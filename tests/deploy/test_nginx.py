@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dawr.settings import Settings
-from dawr.web.request import LARGEST_BODY
+from dawr.web.raw_request import LARGEST_BODY
 from dawr.web.table import ROUTES
 from tests.deploy.nginx import HOST, OPENSSL, PROGRAM, Directive, Nginx, files, read
 from tests.running import DawrServer, dawr, venue_document

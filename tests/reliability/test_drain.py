@@ -206,7 +206,6 @@ async def test_what_waits_for_a_drain_that_was_cancelled_before_it_began_is_hand
     kitchen.drain._task.cancel()
     await under_way()
 
-    await asyncio.wait_for(kitchen.drain.join(), 10)
     tea = kitchen.order("tea")
 
     await asyncio.wait([soup, tea], timeout=10)

@@ -10,7 +10,7 @@ import uvloop
 from dawr import bootstrap
 from dawr.cli.options import data_option, host_option, port_option, settings_of
 from dawr.cli.serve import serve_running
-from dawr.domain.venue import VenueId
+from dawr.domain import VenueId
 from dawr.observe import logs
 from dawr.sample import staff
 from dawr.sample.life import SampleLife

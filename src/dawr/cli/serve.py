@@ -17,7 +17,7 @@ from dawr.bootstrap import Dawr, Listeners, system
 from dawr.bootstrap.control import QueueChange, listening
 from dawr.cli import several, staff, token
 from dawr.cli.options import data_option, host_option, port_option, settings_of
-from dawr.domain.venue import Venue
+from dawr.domain import Venue
 from dawr.observe import logs
 from dawr.settings import Settings
 from dawr.stores.data_directory import DataDirectory

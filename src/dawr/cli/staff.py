@@ -9,9 +9,10 @@ import msgspec
 from dawr.bootstrap import COMMAND_LINE, Dawr
 from dawr.cli import one_writer
 from dawr.cli.options import data_option, settings_of, venue_option
+from dawr.domain import Role
 from dawr.domain.account import checked_username
 from dawr.domain.errors import InvalidValue
-from dawr.domain.staff import ROLES, Role
+from dawr.domain.staff import ROLES
 from dawr.operations.people import ChangeRole, DisableStaff, EnableStaff, LookAtStaff
 from dawr.settings import Settings
 

@@ -6,9 +6,10 @@ import msgspec
 from dawr.bootstrap import COMMAND_LINE, Dawr
 from dawr.cli import one_writer
 from dawr.cli.options import data_option, settings_of, venue_option
+from dawr.domain import Role, TokenId, TokenKind
 from dawr.domain.errors import UnknownToken, UnknownVenue
-from dawr.domain.staff import ROLES, Role
-from dawr.domain.token import TokenId, TokenKind, venue_of
+from dawr.domain.staff import ROLES
+from dawr.domain.token import venue_of
 from dawr.operations.tokens import LookAtTokens, RevokeToken
 from dawr.settings import Settings
 

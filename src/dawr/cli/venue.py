@@ -9,7 +9,7 @@ import msgspec
 from dawr import bootstrap
 from dawr.cli import one_writer
 from dawr.cli.options import data_option, settings_of
-from dawr.domain.venue import Venue
+from dawr.domain import Venue
 from dawr.operations.snapshots import LookAtVenue
 from dawr.settings import Settings
 

@@ -6,9 +6,7 @@ Its password is whatever the demo is started with: nothing here is anybody's, so
 from collections.abc import Iterable
 
 from dawr.accounts.passwords import Passwords
-from dawr.domain.account import Account, AccountId
-from dawr.domain.events import Origin
-from dawr.domain.venue import VenueId
+from dawr.domain import Account, AccountId, Origin, VenueId
 from dawr.engine.engine import Engine
 from dawr.operations.people import AddStaff, LookAtStaff
 from dawr.ports import AccountStore, Clock, Ids

@@ -4,10 +4,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from dawr.domain.account import Account, AccountId, Session, SignedIn
-from dawr.domain.staff import StaffMember
-from dawr.domain.token import Token, TokenId
-from dawr.domain.venue import VenueId
+from dawr.domain import Account, AccountId, SignedIn, StaffMember, Token, TokenId, VenueId
+from dawr.domain.account import Session
 from dawr.reliability.records import Records
 
 SESSION_COLUMNS = len(Session.__struct_fields__)

@@ -14,7 +14,7 @@ from dawr.web.cors import Cors
 from dawr.web.endpoint import REPLAYED, Endpoint
 from dawr.web.event_stream import Stream
 from dawr.web.problems import Problem, problem_of
-from dawr.web.request import RawRequest
+from dawr.web.raw_request import RawRequest
 from dawr.web.response import HSTS, PROBLEM_JSON, Header, Response, head_of, headers_of_kind, headers_of_one
 from dawr.web.router import NOTHING, Router
 from dawr.web.routes import Parts, Route

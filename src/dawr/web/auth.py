@@ -11,7 +11,7 @@ from dawr.domain import Role, SignedIn, Token, VenueId
 from dawr.domain.errors import UnknownTicket, UnknownVenue
 from dawr.web.client_address import Clients
 from dawr.web.problems import BadRequest
-from dawr.web.request import ANYBODY, DEVICES, Caller, RawRequest, cookies
+from dawr.web.raw_request import ANYBODY, DEVICES, Caller, RawRequest, cookies
 from dawr.web.response import Header
 
 SECURE_COOKIE = "__Host-dawr"

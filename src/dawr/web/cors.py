@@ -1,7 +1,7 @@
 """Which other sites' pages may call us: those on the list, with a bearer token and never with a cookie."""
 
 from dawr.settings import Settings
-from dawr.web.request import RawRequest
+from dawr.web.raw_request import RawRequest
 from dawr.web.response import Header, Response
 from dawr.web.router import Router
 

@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import msgspec
 
+from dawr.domain import VenueId
 from dawr.domain.errors import TooOften, UnknownTicket, UnknownVenue, UnknownVisit
-from dawr.domain.venue import VenueId
 from dawr.operations.snapshots import LookAtAnswer
 from dawr.ports import OutcomeUnknown
 from dawr.reliability.fingerprint import fingerprint
@@ -16,7 +16,7 @@ from dawr.reliability.rate_limit import Verdict, headers
 from dawr.web.auth import must_be_allowed, must_be_known
 from dawr.web.event_stream import Stream
 from dawr.web.problems import BadRequest
-from dawr.web.request import ANYBODY, Caller, RawRequest, checked_key, idempotency_key, read_json, read_query
+from dawr.web.raw_request import ANYBODY, Caller, RawRequest, checked_key, idempotency_key, read_json, read_query
 from dawr.web.response import JSON, PROBLEM_JSON, Header, Response
 from dawr.web.routes import Parts, Request, Route
 

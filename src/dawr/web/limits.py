@@ -4,7 +4,7 @@ from dawr.reliability.rate_limit import Hits, Limiter, Policy, Verdict, headers
 from dawr.settings import Settings
 from dawr.web.client_address import Clients, limit_key
 from dawr.web.problems import BadRequest
-from dawr.web.request import ANYBODY, DEVICES, Caller, RawRequest
+from dawr.web.raw_request import ANYBODY, DEVICES, Caller, RawRequest
 
 MINUTE = 60
 QUARTER = 15 * 60

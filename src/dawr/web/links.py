@@ -2,8 +2,8 @@
 
 import msgspec
 
+from dawr.domain import VenueId
 from dawr.domain.secret import hash_of
-from dawr.domain.venue import VenueId
 from dawr.ports import Ids
 
 

@@ -9,7 +9,7 @@ from dawr.reliability.asgi import ASGIApp, Receive, Scope, Send
 from dawr.web.auth import CHALLENGE
 from dawr.web.endpoint import Endpoint
 from dawr.web.problems import BadRequest
-from dawr.web.request import ANYBODY, RawRequest
+from dawr.web.raw_request import ANYBODY, RawRequest
 from dawr.web.response import Header, Response
 from dawr.web.routes import Parts, Request, Route
 

@@ -25,7 +25,7 @@ from dawr.web.client_address import Clients
 from dawr.web.event_stream import Stream
 from dawr.web.limits import Limits
 from dawr.web.problems import NO_WORDS, problem_of
-from dawr.web.request import Caller, RawRequest
+from dawr.web.raw_request import Caller, RawRequest
 from dawr.web.response import Response, encoded
 
 G_co = TypeVar("G_co", covariant=True)

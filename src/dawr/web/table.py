@@ -3,7 +3,7 @@
 from dawr.web import health
 from dawr.web.api import audit, events, queues, sessions, staff, tickets, tokens, venues, visits
 from dawr.web.doors import clinic, clinic_stream, restaurant
-from dawr.web.pages import docs, first_run, home
+from dawr.web.pages import assets, docs, first_run, home
 from dawr.web.routes import Route
 
 ROUTES: tuple[Route, ...] = (
@@ -21,6 +21,7 @@ ROUTES: tuple[Route, ...] = (
     *clinic_stream.ROUTES,
     *restaurant.ROUTES,
     *home.ROUTES,
+    *assets.ROUTES,
     *docs.ROUTES,
     *first_run.ROUTES,
 )

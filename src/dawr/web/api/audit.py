@@ -4,8 +4,8 @@ from typing import Annotated
 
 import msgspec
 
+from dawr.domain import Event
 from dawr.domain.errors import UnknownVenue
-from dawr.domain.events import Event
 from dawr.web.pagination import Limit, Page
 from dawr.web.response import Response, answered
 from dawr.web.routes import Parts, Request, Route

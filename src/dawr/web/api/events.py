@@ -20,7 +20,7 @@ from dawr.web.api.answers import place_answer, queue_answer, venue_answer
 from dawr.web.client_address import limit_key
 from dawr.web.event_stream import Stream
 from dawr.web.problems import BadRequest
-from dawr.web.request import RawRequest
+from dawr.web.raw_request import RawRequest
 from dawr.web.routes import Parts, Request, Route
 
 SHOWN_KINDS = ("ticket.", "queue.", "venue.")

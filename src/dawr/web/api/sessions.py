@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 
-from dawr.domain.account import SignedIn
+from dawr.domain import SignedIn
 from dawr.domain.errors import InvalidValue
 from dawr.web.api.answers import VenueRole
 from dawr.web.api.queues import NoInput

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import msgspec
 
+from dawr.domain import Role, StaffMember
 from dawr.domain.errors import AlreadyStaff, InvalidValue, LastOwner, UnknownStaff, UnknownVenue, UsernameTaken
-from dawr.domain.staff import Role, StaffMember
 from dawr.operations.people import ChangeRole, DisableStaff, EnableStaff, LookAtStaff
 from dawr.reliability.idempotency import Reply
 from dawr.web.api.queues import Reason

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from dawr.domain import TicketId, VisitId
 from dawr.domain.errors import (
     InvalidValue,
     JoinedTooOften,
@@ -20,7 +21,7 @@ from dawr.domain.errors import (
     UnknownVenue,
     VenueInactive,
 )
-from dawr.domain.ticket import LARGEST_PARTY, LONGEST_VISITOR, PRIORITIES, TicketId, VisitId
+from dawr.domain.ticket import LARGEST_PARTY, LONGEST_VISITOR, PRIORITIES
 from dawr.operations import snapshots, staff, ticket, visitor
 from dawr.operations.operation import Operation
 from dawr.reliability.idempotency import Reply

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import msgspec
 
+from dawr.domain import Link
 from dawr.domain.errors import LineEnded, TicketInWrongState, UnknownVisit
-from dawr.domain.visit import Link
 from dawr.operations import snapshots, ticket, visitor
 from dawr.reliability.idempotency import Reply
 from dawr.web.api.answers import PlaceAnswer, place_answer

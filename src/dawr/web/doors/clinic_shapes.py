@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 
-from dawr.domain.staff import Role
+from dawr.domain import Role
 
 
 class ClinicInput(msgspec.Struct, forbid_unknown_fields=True):

@@ -5,11 +5,11 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
+from dawr.domain import Venue
 from dawr.domain.errors import Refused
-from dawr.domain.venue import Venue
 from dawr.web.pages.rendering import page
 from dawr.web.problems import BadRequest
-from dawr.web.request import read_body
+from dawr.web.raw_request import read_body
 from dawr.web.response import Response
 from dawr.web.routes import Parts, Request, Route
 
