@@ -5,13 +5,14 @@ does not come back is known not to exist.
 """
 
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
 from dawr.domain import (
     Account,
     AccountId,
+    Alarm,
     Event,
     Head,
     Line,
@@ -26,6 +27,7 @@ from dawr.domain import (
     TokenId,
     Venue,
     VenueId,
+    Visit,
 )
 from dawr.domain.account import Session as AccountSession
 from dawr.reliability.correlation import Trace
@@ -57,12 +59,17 @@ class Kind(msgspec.Struct, Generic[K, R], frozen=True, eq=False, kw_only=True):
     """What whoever needs one is told if it is not there."""
 
 
-class LinePage(NamedTuple):
-    """Those of a line who are not done, in the order of calling: the first `most` behind a place."""
+class Search(NamedTuple):
+    """Tickets that are looked for in one way, by its key; as they are stored.
 
-    line: LineKey
-    after: Place
-    most: int
+    `open`: those of a line who are not done, in the order of calling: queue, day, round, behind which priority and
+    sequence, how many. `done`: those who are: queue, day, round, below which number, how many. `at_desk`: who was
+    called there or is served there. `by_number`: queue, day, up to which round, number. `by_name`: queue, day, round,
+    name, how many.
+    """
+
+    how: Literal["open", "done", "at_desk", "by_number", "by_name"]
+    key: tuple[str | int, ...]
 
 
 class IssuedTo(NamedTuple):
@@ -77,7 +84,9 @@ class Wants(msgspec.Struct):
 
     tickets: set[TicketId] = msgspec.field(default_factory=set)
     open_keys: set[str] = msgspec.field(default_factory=set)
-    pages: set[LinePage] = msgspec.field(default_factory=set)
+    visitors: set[str] = msgspec.field(default_factory=set)
+    """Whose open visit with a plan is asked for."""
+    searches: set[Search] = msgspec.field(default_factory=set)
     places: set[LineKey] = msgspec.field(default_factory=set)
     """The places of all who wait in a line, read once to tell any number of them how many are ahead."""
     lines: set[LineKey] = msgspec.field(default_factory=set)
@@ -99,7 +108,8 @@ class Rows(msgspec.Struct):
 
     tickets: list[Ticket] = msgspec.field(default_factory=list)
     open: list[Ticket] = msgspec.field(default_factory=list)
-    pages: dict[LinePage, list[Ticket]] = msgspec.field(default_factory=dict)
+    planned: list[Visit] = msgspec.field(default_factory=list)
+    searches: dict[Search, list[Ticket]] = msgspec.field(default_factory=dict)
     places: dict[LineKey, list[Place]] = msgspec.field(default_factory=dict)
     """In the order of calling."""
     lines: list[Line] = msgspec.field(default_factory=list)
@@ -244,6 +254,12 @@ class Store(Protocol):
 
     async def put_right(self, now: int) -> int:
         """This process's time, or the store's if they are more than two seconds apart."""
+
+    async def due_alarms(self, now: int, *, most: int) -> list[Alarm]:
+        """What is due at any venue, the longest overdue first."""
+
+    async def purge_alarms(self, *, most: int) -> int:
+        """Delete alarms that have rung, and say how many."""
 
     async def purge_answers(self, now: int, *, most: int) -> int:
         """Delete answers that have expired, and say how many."""

@@ -14,9 +14,10 @@ from dawr.domain.ticket import LineKey, Ticket, TicketId, VisitId
 from dawr.domain.token import Token, TokenId
 from dawr.domain.venue import Head
 from dawr.domain.visit import Link, Visit
+from dawr.operations.loaded import NotLoaded
 from dawr.operations.operation import Operation
 from dawr.operations.rows import ANSWERS, STAFF, TOKENS, VISITS, Table
-from dawr.operations.transaction import NotLoaded, Transaction
+from dawr.operations.transaction import Transaction
 from dawr.ports import Kind, Rows, Wants
 from tests.builders import MONDAY_AT_TEN, a_claim
 from tests.domain.builders import LAB, VENUE, a_desk, a_line, a_queue, a_ticket, a_venue

@@ -11,11 +11,12 @@ from dawr.domain.errors import AlreadyStaff, InvalidValue, LastOwner, Refused, R
 from dawr.domain.events import Origin
 from dawr.domain.staff import ROLES, Role, StaffMember
 from dawr.domain.token import Token, TokenId
+from dawr.operations.loaded import NotLoaded
 from dawr.operations.operation import Operation
 from dawr.operations.people import AddStaff, ChangeRole, DisableStaff, EnableStaff, LookAtStaff
 from dawr.operations.rows import STAFF, TOKENS
 from dawr.operations.tokens import LookAtTokens, MakeToken, RevokeToken
-from dawr.operations.transaction import NotLoaded, Transaction
+from dawr.operations.transaction import Transaction
 from dawr.ports import Rows, Wants
 from tests.domain.builders import VENUE
 from tests.operations.clinic import CLINIC, HEAD, NOW

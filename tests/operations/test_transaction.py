@@ -13,10 +13,11 @@ from dawr.domain.events import NOBODY, Origin
 from dawr.domain.ticket import LineKey, Ticket, TicketId, VisitId
 from dawr.domain.visit import Visit
 from dawr.operations.admin import ChangeQueue
+from dawr.operations.loaded import NotLoaded
 from dawr.operations.operation import Operation
 from dawr.operations.rows import ANSWERS, VISITS
 from dawr.operations.staff import Call, CallNext, Finish, Hold, Miss, Resume
-from dawr.operations.transaction import NotLoaded, Transaction
+from dawr.operations.transaction import Transaction
 from dawr.operations.visitor import Leave, Rejoin
 from dawr.ports import Changes, Kind, Rows, Wants
 from dawr.reliability.idempotency import Answer, AnswerKey, Reply

@@ -42,11 +42,13 @@ def works_of(
         return Lease(store.leases, name, holder=holder, lease_ms=lease_ms)
 
     sweeper = clockwork.Sweeper(engine, store)
+    ringer = clockwork.Ringer(engine, store, now)
     works = [
         Work(name="clockwork", run=sweeper.sweep_all, every=clockwork.EVERY_SECONDS, lease=lease("clockwork")),
         Work(
             name="purge", run=lambda _: clockwork.purge(store, now), every=clockwork.EVERY_SECONDS, lease=lease("purge")
         ),
+        Work(name="alarms", run=ringer.ring_due, every=clockwork.RING_SECONDS, lease=lease("alarms")),
         Work(name="heartbeat", run=hub.heartbeat, every=live.BEAT_SECONDS),
         Work(name="poll", run=hub.poll, every=live.POLL_SECONDS),
         Work(name="measure", run=instruments.measure, every=MEASURED_EVERY_SECONDS),

@@ -4,34 +4,50 @@ What everybody speaks of is named here: import it from here. What a module can d
 """
 
 from dawr.domain.account import Account, SignedIn
+from dawr.domain.alarm import Alarm, AlarmKey, AlarmKind
+from dawr.domain.choice import Candidate
 from dawr.domain.day import Day
-from dawr.domain.events import NOBODY, Event, LineFacts, Origin, TicketFacts
+from dawr.domain.desk import DeskNow, DeskState
+from dawr.domain.events import NOBODY, Event, LineFacts, More, Origin, TicketFacts
+from dawr.domain.journey import Journey, Stage
 from dawr.domain.line import Line
+from dawr.domain.overtaking import Overtakings, Why
+from dawr.domain.pin import Pin
 from dawr.domain.queue import Audience, Queue, QueueId, QueueState, QueueVerb
 from dawr.domain.staff import AccountId, Role, StaffMember
 from dawr.domain.standing import Standing
-from dawr.domain.ticket import LineKey, State, Ticket, TicketId, Verb, VisitId
+from dawr.domain.ticket import LineKey, Place, State, Ticket, TicketId, Verb, VisitId
 from dawr.domain.token import Token, TokenId, TokenKind
 from dawr.domain.venue import Desk, DeskId, Head, QueueCode, Unnamed, Venue, VenueId
-from dawr.domain.visit import Link, Visit
-from dawr.domain.waiting import Place
+from dawr.domain.visit import Link, PlannedStage, StageState, Visit, VisitState
 
 __all__ = [
     "NOBODY",
     "Account",
     "AccountId",
+    "Alarm",
+    "AlarmKey",
+    "AlarmKind",
     "Audience",
+    "Candidate",
     "Day",
     "Desk",
     "DeskId",
+    "DeskNow",
+    "DeskState",
     "Event",
     "Head",
+    "Journey",
     "Line",
     "LineFacts",
     "LineKey",
     "Link",
+    "More",
     "Origin",
+    "Overtakings",
+    "Pin",
     "Place",
+    "PlannedStage",
     "Queue",
     "QueueCode",
     "QueueId",
@@ -40,6 +56,8 @@ __all__ = [
     "Role",
     "SignedIn",
     "StaffMember",
+    "Stage",
+    "StageState",
     "Standing",
     "State",
     "Ticket",
@@ -54,4 +72,6 @@ __all__ = [
     "Verb",
     "Visit",
     "VisitId",
+    "VisitState",
+    "Why",
 ]

@@ -5,7 +5,7 @@ closes at 02:00 stays on yesterday's numbers. It never goes back: `later_of` kee
 day a venue has already reached, whatever a clock or a change of zone says.
 """
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 from typing import NewType
 from zoneinfo import ZoneInfo
@@ -28,6 +28,18 @@ def later_of(reached: Day, computed: Day) -> Day:
 
 def local_time(now: int, *, zone: str) -> datetime:
     return (EPOCH + timedelta(milliseconds=now)).astimezone(_zone(zone))
+
+
+def moment_of(day: date, minute: int, *, zone: str) -> int:
+    """Milliseconds of a minute of a local day; 1440 is the midnight that ends it."""
+    local = datetime.combine(day, time(), tzinfo=_zone(zone)) + timedelta(minutes=minute)
+    return round(local.timestamp() * 1000)
+
+
+def end_of_day(day: Day, *, zone: str, day_start: int) -> int:
+    """When the service day after this one begins, in milliseconds."""
+    midnight = datetime.combine(date.fromisoformat(day) + timedelta(days=1), time(), tzinfo=_zone(zone))
+    return round(midnight.timestamp() * 1000) + day_start * 60_000
 
 
 @lru_cache(maxsize=1024)

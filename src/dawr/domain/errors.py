@@ -2,9 +2,12 @@
 
     Refused
     ├── NotFound      UnknownVenue · UnknownQueue · UnknownDesk · UnknownTicket · UnknownVisit · NotInQueue
-    │                 UnknownStaff · UnknownToken
-    ├── Forbidden     RoleTooLow · OwnerCodeInvalid
-    ├── Conflict      TicketInWrongState · QueueInWrongState · LineEnded · QueuePaused
+    │                 UnknownStaff · UnknownToken · UnknownJourney · NotInPlan
+    ├── Forbidden     RoleTooLow · OwnerCodeInvalid · NotAtThisDesk · NotForThisAudience
+    │                 PinWrong · PinForeign · PinRotated · PinNeeded · NumberWrong · VisitLocked
+    ├── Conflict      TicketInWrongState · QueueInWrongState · LineEnded · QueuePaused · VisitInWrongState
+    │                 NotItsTurn · NotEntered · NothingToEnter · VisitOpen · StageInWrongState
+    │                 CannotUndo · ChangedSince · UndoTooLate · PlaceTaken · PinTaken
     │                 LastOwner · UsernameTaken · AlreadyStaff
     ├── Closed        VenueInactive · QueueClosed · OutsideHours
     ├── Full          QueueFull
@@ -12,7 +15,7 @@
     └── Invalid       InvalidValue
 
 A leaf carries a public `code`, a sentence, and the facts that a client may need.
-A refused command changed nothing.
+A refused command changed nothing, but for a PIN that failed: that is counted.
 """
 
 from collections.abc import Mapping
@@ -91,8 +94,83 @@ class NotInQueue(NotFound):
         super().__init__(f"This visitor has no open ticket in queue {queue}.", queue=queue)
 
 
+class UnknownJourney(NotFound):
+    code = "unknown-journey"
+
+    def __init__(self, journey: str) -> None:
+        super().__init__(f"There is no journey {journey!r} here.", journey=journey)
+
+
+class NotInPlan(NotFound):
+    code = "not-in-plan"
+
+    def __init__(self, queue: str) -> None:
+        super().__init__(f"Queue {queue} is no stage of this visit.", queue=queue)
+
+
 class Forbidden(Refused):
     """Whoever asks may not do this."""
+
+
+class NotAtThisDesk(Forbidden):
+    code = "not-at-this-desk"
+
+    def __init__(self, queue: str) -> None:
+        super().__init__(f"This is for managers, and for whoever sits at a desk of queue {queue}.", queue=queue)
+
+
+class NotForThisAudience(Forbidden):
+    code = "not-for-this-audience"
+
+    def __init__(self, journey: str, audience: str) -> None:
+        super().__init__(f"Journey {journey} is for {audience} only.", journey=journey, audience=audience)
+
+
+class PinRefused(Forbidden):
+    """The stage is not finished by this."""
+
+
+class PinWrong(PinRefused):
+    code = "pin-wrong"
+
+    def __init__(self, left: int | None = None) -> None:
+        more = "" if left is None else f" {left} more tries until the visit is locked."
+        super().__init__(f"This PIN is not right.{more}", tries_left=left)
+
+
+class PinForeign(PinRefused):
+    code = "pin-of-another-clinic"
+
+    def __init__(self, left: int) -> None:
+        super().__init__(f"This PIN is another room's. {left} more tries until the visit is locked.", tries_left=left)
+
+
+class PinRotated(PinRefused):
+    code = "pin-rotated"
+
+    def __init__(self) -> None:
+        super().__init__("This PIN was changed a moment ago: ask for the new one. It was not counted.")
+
+
+class PinNeeded(PinRefused):
+    code = "pin-needed"
+
+    def __init__(self, queue: str) -> None:
+        super().__init__(f"Type the PIN that is shown in queue {queue}.", queue=queue)
+
+
+class NumberWrong(PinRefused):
+    code = "number-wrong"
+
+    def __init__(self) -> None:
+        super().__init__("This is not the visitor's number in this queue.")
+
+
+class VisitLocked(PinRefused):
+    code = "visit-locked"
+
+    def __init__(self) -> None:
+        super().__init__("Too many PINs were wrong: ask the staff to unlock the visit.")
 
 
 class RoleTooLow(Forbidden):
@@ -139,6 +217,83 @@ class QueuePaused(Conflict):
 
     def __init__(self, queue: str) -> None:
         super().__init__(f"Queue {queue} is paused: nobody is called until it resumes.", queue=queue)
+
+
+class VisitInWrongState(Conflict):
+    code = "visit-in-wrong-state"
+
+    def __init__(self, state: str, verb: str) -> None:
+        super().__init__(f"Cannot {verb} this visit: it is {state}.", state=state, verb=verb)
+
+
+class NotItsTurn(Conflict):
+    code = "not-its-turn"
+
+    def __init__(self, queue: str, state: str) -> None:
+        super().__init__(f"It is not the turn of queue {queue}: this stage is {state}.", queue=queue, state=state)
+
+
+class NotEntered(Conflict):
+    code = "not-entered"
+
+    def __init__(self, queue: str) -> None:
+        super().__init__(f"This visitor is not in queue {queue} yet.", queue=queue)
+
+
+class NothingToEnter(Conflict):
+    code = "nothing-to-enter"
+
+    def __init__(self) -> None:
+        super().__init__("No stage of this visit waits to be entered.")
+
+
+class VisitOpen(Conflict):
+    code = "visit-open"
+
+    def __init__(self) -> None:
+        super().__init__("This visitor has a visit under way: use its link, or ask at reception for a new one.")
+
+
+class StageInWrongState(Conflict):
+    code = "stage-in-wrong-state"
+
+    def __init__(self, queue: str, state: str, verb: str) -> None:
+        super().__init__(f"Cannot {verb} the stage of queue {queue}: it is {state}.", queue=queue, state=state)
+
+
+class CannotUndo(Conflict):
+    code = "cannot-undo"
+
+    def __init__(self, label: str) -> None:
+        super().__init__(f"What happened last to ticket {label} cannot be undone.", label=label)
+
+
+class ChangedSince(Conflict):
+    code = "changed-since"
+
+    def __init__(self, label: str, version: int) -> None:
+        super().__init__(f"Ticket {label} has changed since: look at it again.", label=label, version=version)
+
+
+class UndoTooLate(Conflict):
+    code = "undo-too-late"
+
+    def __init__(self, label: str, minutes: int) -> None:
+        super().__init__(f"Ticket {label} changed more than {minutes} minutes ago: too late to undo.", label=label)
+
+
+class PlaceTaken(Conflict):
+    code = "place-taken"
+
+    def __init__(self, label: str, sentence: str) -> None:
+        super().__init__(f"Ticket {label} cannot have its place back: {sentence}", label=label)
+
+
+class PinTaken(Conflict):
+    code = "pin-taken"
+
+    def __init__(self) -> None:
+        super().__init__("Another queue has this PIN, or this queue had it a moment ago: choose another.")
 
 
 class LastOwner(Conflict):

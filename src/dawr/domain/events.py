@@ -4,8 +4,9 @@ import msgspec
 
 from dawr.domain.day import Day
 from dawr.domain.line import Line
+from dawr.domain.overtaking import Why
 from dawr.domain.queue import QueueId
-from dawr.domain.ticket import State, Ticket, TicketId
+from dawr.domain.ticket import Place, State, Ticket, TicketId, VisitId
 from dawr.domain.venue import DeskId, VenueId
 
 
@@ -69,12 +70,37 @@ class TicketFacts(msgspec.Struct, frozen=True, omit_defaults=True):
     """None in events of before there was a live stream."""
     out_of_order: bool = False
     """Called although somebody else was first."""
+    visit: VisitId | None = None
+    """Of a number that carries a visit on: which one. Left out where the visit begins with it."""
+    next: QueueId | None = None
+    """Where the visitor goes from here."""
+    why: Why | None = None
+    """Why somebody was overtaken."""
+    overtaken: int = 0
+    """How many were."""
+    moved_from: Place | None = None
+    """The place among the waiting that it had, as it sorts, if it waits at another one now."""
 
 
 _encode = msgspec.json.Encoder().encode
 
 
-def ticket_data(before: Ticket | None, after: Ticket, line: Line, *, out_of_order: bool = False) -> str:
+class More(msgspec.Struct, frozen=True):
+    """What is said of a ticket's event besides what its rows say."""
+
+    visit: VisitId | None = None
+    next: QueueId | None = None
+    why: Why | None = None
+    overtaken: int = 0
+
+
+NOTHING_MORE = More()
+
+
+def ticket_data(
+    before: Ticket | None, after: Ticket, line: Line, *, out_of_order: bool = False, more: More = NOTHING_MORE
+) -> str:
+    has_moved = before is not None and before.state == after.state == "waiting" and before.place != after.place
     return _encode(
         TicketFacts(
             after.number,
@@ -88,6 +114,11 @@ def ticket_data(before: Ticket | None, after: Ticket, line: Line, *, out_of_orde
             after.desk_id,
             line_facts(line),
             out_of_order,
+            more.visit,
+            more.next,
+            more.why,
+            more.overtaken,
+            before.place if has_moved and before is not None else None,
         )
     ).decode()
 

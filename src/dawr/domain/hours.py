@@ -8,6 +8,7 @@ from datetime import date, datetime, timedelta
 
 import msgspec
 
+from dawr.domain.day import local_time, moment_of
 from dawr.domain.errors import InvalidValue
 
 Span = tuple[int, int]
@@ -35,6 +36,25 @@ class Hours(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             starts = [start for start, _ in self._spans(day) if ahead or start > minute]
             if starts:
                 return f"{day.date().isoformat()} {min(starts) // 60:02}:{min(starts) % 60:02}"
+        return None
+
+    def next_change(self, now: int, *, zone: str, opening: bool | None = None) -> int | None:
+        """When they begin or end next, in milliseconds; `opening` asks for one of the two. None within two weeks.
+
+        A moment that the clocks leave out when they change is the one that they show instead.
+        """
+        local = local_time(now, zone=zone)
+        for ahead in range(DAYS_LOOKED_AHEAD):
+            day = local + timedelta(days=ahead)
+            minutes = {
+                m
+                for start, end in self._spans(day)
+                for m, begins in ((start, True), (end, False))
+                if opening in {None, begins}
+            }
+            later = [at for minute in sorted(minutes) if (at := moment_of(day.date(), minute, zone=zone)) > now]
+            if later:
+                return min(later)
         return None
 
     def _spans(self, local: datetime) -> tuple[Span, ...]:

@@ -65,9 +65,12 @@ class Line(msgspec.Struct, frozen=True):
 
     def with_next_number(self, queue: Queue) -> "Line":
         """The same line with one more number given; refuses beyond capacity and reserve."""
-        if queue.capacity is not None and self.used >= queue.capacity + queue.reserve:
+        if queue.capacity is not None and self.is_full(queue):
             raise QueueFull(queue.id, queue.capacity, queue.reserve)
         return msgspec.structs.replace(self, last_number=self.last_number + 1)
+
+    def is_full(self, queue: Queue) -> bool:
+        return queue.capacity is not None and self.used >= queue.capacity + queue.reserve
 
     @property
     def used(self) -> int:
@@ -105,6 +108,23 @@ class Line(msgspec.Struct, frozen=True):
         elif after.state == "finished":
             changed["services_ms"] = self.services_ms + (after.served_ms or 0)
         return msgspec.structs.replace(self, waiting=waiting, **changed)
+
+    def uncounting(self, undone: Ticket, restored: Ticket, current: int | None) -> "Line":
+        """The line after a ticket's latest change was undone; `current` is the number called before that one."""
+        changed: dict[str, int] = {}
+        waiting = self._step(changed, self.waiting, undone, -1)
+        waiting = self._step(changed, waiting, restored, +1)
+        line = msgspec.structs.replace(self, waiting=waiting, **changed)
+        if undone.state == "called" and restored.state == "waiting":
+            return msgspec.structs.replace(
+                line,
+                calls=self.calls - 1,
+                waits_ms=self.waits_ms - (undone.waited_ms or 0),
+                current_number=current if self.current_number == undone.number else self.current_number,
+            )
+        if undone.state == "finished":
+            return msgspec.structs.replace(line, services_ms=self.services_ms - (undone.served_ms or 0))
+        return line
 
     def _step(self, changed: dict[str, int], waiting: tuple[int, ...], ticket: Ticket, step: int) -> tuple[int, ...]:
         state, priority = ticket.state, ticket.priority

@@ -57,6 +57,12 @@ class Queue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What staff expect one visitor to take, until measured services say better."""
     near_turn: int = 3
     """So many ahead, or fewer, and it is nearly your turn."""
+    auto_call: int | None = None
+    """Seconds after which an open desk with nobody at it calls by itself; None is never."""
+    miss_after: int | None = None
+    """Seconds after the last call at which somebody who did not come is missed; None is never."""
+    hold_limit: int | None = None
+    """Seconds after which somebody who is held may be called again; None is never."""
 
     def after(self, verb: QueueVerb) -> "Queue":
         change = QUEUE_VERBS[verb]
@@ -72,6 +78,13 @@ class Queue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             if not self.hours.are_open(local):
                 raise OutsideHours(self.id, self.hours.next_opening(local))
 
+    def is_within_hours(self, now: int, *, zone: str) -> bool:
+        return self.hours is None or self.hours.are_open(local_time(now, zone=zone))
+
+    def opens_next(self, now: int, *, zone: str) -> int | None:
+        """When its hours begin next, in milliseconds, if that is within two weeks."""
+        return None if self.hours is None else self.hours.next_change(now, zone=zone, opening=True)
+
     def must_call_people(self) -> None:
         if self.state == "paused":
             raise QueuePaused(self.id)
@@ -84,6 +97,12 @@ LONGEST_CODE = 32
 LARGEST_CAPACITY = 100_000
 MOST_NEAR_TURN = 100
 LONGEST_SERVICE_SECONDS = 8 * 60 * 60
+TIMERS: Final[Mapping[str, tuple[int, int]]] = {
+    "auto_call": (30, 300),
+    "miss_after": (60, 600),
+    "hold_limit": (60, 14_400),
+}
+"""Each with its least and most seconds."""
 
 
 def checked(queue: Queue) -> Queue:
@@ -101,6 +120,10 @@ def checked(queue: Queue) -> Queue:
         raise InvalidValue("mean_service_seconds", f"The mean service of queue {queue.id} is not between 1 s and 8 h.")
     if not 0 <= queue.near_turn <= MOST_NEAR_TURN:
         raise InvalidValue("near_turn", f"Near turn of queue {queue.id} is not between 0 and {MOST_NEAR_TURN}.")
+    for timer, (least, most) in TIMERS.items():
+        seconds = getattr(queue, timer)
+        if seconds is not None and not least <= seconds <= most:
+            raise InvalidValue(timer, f"The {timer} of queue {queue.id} is not between {least} and {most} seconds.")
     if queue.hours is not None:
         opening_hours.checked(queue.hours)
     return queue

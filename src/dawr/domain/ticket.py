@@ -6,6 +6,7 @@ how many wait with a higher priority, or the same one and a smaller sequence.
 """
 
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import Final, Literal, NamedTuple, NewType
 from unicodedata import normalize
 
@@ -19,6 +20,9 @@ from dawr.domain.venue import DeskId, VenueId
 TicketId = NewType("TicketId", str)
 VisitId = NewType("VisitId", str)
 
+Place = tuple[int, int]
+"""Sorts the waiting in the order of calling."""
+
 
 class LineKey(NamedTuple):
     """One line of one venue."""
@@ -29,7 +33,21 @@ class LineKey(NamedTuple):
 
 
 State = Literal["waiting", "called", "serving", "held", "missed", "finished", "left", "expired"]
-Verb = Literal["issue", "call", "recall", "start", "finish", "miss", "rejoin", "hold", "resume", "leave", "expire"]
+Verb = Literal[
+    "issue",
+    "call",
+    "recall",
+    "extend",
+    "start",
+    "finish",
+    "miss",
+    "rejoin",
+    "hold",
+    "resume",
+    "prioritize",
+    "leave",
+    "expire",
+]
 
 OPEN_STATES: Final[frozenset[State]] = frozenset({"waiting", "called", "serving", "held", "missed"})
 ENDED_STATES: Final[frozenset[State]] = frozenset({"finished", "left", "expired"})
@@ -54,12 +72,14 @@ VERBS: Final[Mapping[Verb, Change]] = {
     "issue": Change(frozenset(), "waiting", "ticket.issued", "issued_at"),
     "call": Change(frozenset({"waiting"}), "called", "ticket.called", "called_at"),
     "recall": Change(frozenset({"called"}), "called", "ticket.recalled", "recalled_at"),
+    "extend": Change(frozenset({"called"}), "called", "ticket.extended", "extended_at"),
     "start": Change(frozenset({"called"}), "serving", "ticket.started", "started_at"),
-    "finish": Change(frozenset({"called", "serving"}), "finished", "ticket.finished", "finished_at"),
+    "finish": Change(frozenset({"called", "serving", "missed"}), "finished", "ticket.finished", "finished_at"),
     "miss": Change(frozenset({"called"}), "missed", "ticket.missed", "missed_at"),
     "rejoin": Change(frozenset({"missed"}), "waiting", "ticket.rejoined", "rejoined_at"),
     "hold": Change(frozenset({"waiting"}), "held", "ticket.held", "held_at"),
     "resume": Change(frozenset({"held"}), "waiting", "ticket.resumed", "resumed_at"),
+    "prioritize": Change(frozenset({"waiting"}), "waiting", "ticket.prioritized", "prioritized_at"),
     "leave": Change(frozenset({"waiting", "called", "held", "missed"}), "left", "ticket.left", "left_at"),
     "expire": Change(OPEN_STATES, "expired", "ticket.expired", "expired_at"),
 }
@@ -108,6 +128,10 @@ class Ticket(msgspec.Struct, frozen=True):
     party_size: int = 1
     area: str | None = None
     """Where the party would like to sit."""
+    stage: int | None = None
+    """Which one of its visit's plan it is, from 0. None: the visit has no plan."""
+    prioritized_at: int | None = None
+    extended_at: int | None = None
 
     @property
     def is_open(self) -> bool:
@@ -118,12 +142,14 @@ class Ticket(msgspec.Struct, frozen=True):
         return LineKey(self.queue_id, self.day, self.round)
 
     @property
-    def place(self) -> tuple[int, int]:
-        """Sorts the waiting in the order of calling."""
+    def place(self) -> Place:
         return (-self.priority, self.sequence)
 
-    def after(self, verb: Verb, now: int, **facts: str | int | None) -> "Ticket":
-        """This ticket once the verb has happened; refuses what its state does not allow."""
+    def after(self, verb: Verb, now: int, *, current: int | None = None, **facts: str | int | None) -> "Ticket":
+        """This ticket once the verb has happened; refuses what its state does not allow.
+
+        `current` is the number that its line called last: a call that is undone gives it back.
+        """
         change = VERBS[verb]
         if self.state not in change.sources:
             raise TicketInWrongState(self.label, self.state, verb)
@@ -131,8 +157,16 @@ class Ticket(msgspec.Struct, frozen=True):
         facts[change.stamp] = now
         if change.target in ENDED_STATES:
             facts["open_key"] = None
-        replaced = msgspec.json.encode({name: getattr(self, name) for name in facts}).decode()
-        return msgspec.structs.replace(self, **facts, previous=replaced)
+        replaced = {name: getattr(self, name) for name in facts}
+        if verb == "call":
+            replaced["current"] = current
+        return msgspec.structs.replace(self, **facts, previous=msgspec.json.encode(replaced).decode())
+
+    def before(self) -> tuple["Ticket", int | None]:
+        """This ticket as its latest change found it, and what its line had called last then."""
+        replaced = msgspec.json.decode(self.previous or "{}")
+        current = replaced.pop("current", None)
+        return msgspec.structs.replace(self, **replaced, previous=None), current
 
     @property
     def waited_ms(self) -> int | None:
@@ -147,6 +181,17 @@ class Ticket(msgspec.Struct, frozen=True):
 
 def open_key(queue_id: QueueId, visitor: str) -> str:
     return f"{queue_id}:{visitor}"
+
+
+def planned_key(queue_id: QueueId, visitor: str) -> str:
+    """Of a ticket whose visit has a plan. Another than `open_key`, so that nobody finds it who only knows a name."""
+    return f"{queue_id}/{visitor}"
+
+
+def successor(ticket_id: str, venue_id: VenueId, now: int, version: int) -> TicketId:
+    """The id of what carries on from this ticket, or begins this visit: as hard to guess as that one's."""
+    digest = sha256(f"{ticket_id}:{version}".encode()).hexdigest()
+    return TicketId(f"{venue_id}-{now:012x}{digest[:32]}")
 
 
 LONGEST_VISITOR = 128

@@ -9,10 +9,13 @@ from zoneinfo import available_timezones
 
 import msgspec
 
+from dawr.domain import journey
 from dawr.domain import queue as queues
-from dawr.domain.day import Day, later_of, service_day
+from dawr.domain.day import Day, end_of_day, later_of, service_day
+from dawr.domain.digits import LONGEST_PIN, digits_for
 from dawr.domain.errors import InvalidValue, UnknownDesk, UnknownQueue, VenueInactive
-from dawr.domain.queue import Queue, QueueId
+from dawr.domain.journey import Journey
+from dawr.domain.queue import Audience, Queue, QueueId
 
 VenueId = NewType("VenueId", str)
 """A short code that every public id and secret of the venue begins with."""
@@ -60,6 +63,17 @@ class Venue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """When the service day begins, in minutes after local midnight."""
     queues: tuple[Queue, ...] = ()
     desks: tuple[Desk, ...] = ()
+    journeys: tuple[Journey, ...] = ()
+    walking_minutes: dict[str, dict[str, int]] = {}
+    """Floor → floor → minutes. Said for one direction, it holds for both."""
+    pin_digits: int | None = None
+    """How long exit PINs are; None is as long as so many queues need, at least 2."""
+    code_prefix: str = ""
+    """What session codes begin with; empty is the slug."""
+
+    @property
+    def pin_length(self) -> int:
+        return self.pin_digits or digits_for(len(self.queues))
 
     def queue(self, code: QueueCode) -> Queue:
         """By its code or an alias, in any case; or the one that needs no name."""
@@ -82,12 +96,20 @@ class Venue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 return desk
         raise UnknownDesk(code[: queues.LONGEST_CODE])
 
+    def journey(self, word: str, visitor: Audience) -> Journey:
+        """By its code or an alias, for whoever the visitor is."""
+        return journey.journey_called(self.journeys, word, visitor)
+
     def must_be_active(self) -> None:
         if not self.active:
             raise VenueInactive(self.slug)
 
     def day_at(self, now: int, *, reached: Day) -> Day:
         return later_of(reached, service_day(now, zone=self.zone, day_start=self.day_start))
+
+    def end_of(self, day: Day) -> int:
+        """When the next service day begins."""
+        return end_of_day(day, zone=self.zone, day_start=self.day_start)
 
     def with_queue(self, changed: Queue) -> "Venue":
         return msgspec.structs.replace(
@@ -96,6 +118,7 @@ class Venue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 LATEST_DAY_START = 12 * 60
+LONGEST_CODE_PREFIX = 12
 ZONES_OF_NO_PLACE = frozenset({"localtime", "Factory"})
 """Listed with the others, but they mean another place on every machine, or none."""
 
@@ -116,7 +139,19 @@ def checked(venue: Venue) -> Venue:
                 raise InvalidValue("queues", f"Two queues answer to {code!r}.")
             codes.add(code)
     _check_desks(venue)
+    journey.check(venue.journeys, {queue.id: queue for queue in venue.queues})
+    journey.check_walks(venue.walking_minutes)
+    _check_codes(venue)
     return venue
+
+
+def _check_codes(venue: Venue) -> None:
+    digits, needed = venue.pin_digits, digits_for(len(venue.queues))
+    if digits is not None and not needed <= digits <= LONGEST_PIN:
+        raise InvalidValue("pin_digits", f"PINs of {len(venue.queues)} queues have {needed} to {LONGEST_PIN} digits.")
+    prefix = venue.code_prefix.replace("-", "")
+    if len(venue.code_prefix) > LONGEST_CODE_PREFIX or (prefix and not (prefix.isascii() and prefix.isalnum())):
+        raise InvalidValue("code_prefix", f"Session codes begin with at most {LONGEST_CODE_PREFIX} letters and digits.")
 
 
 def _check_desks(venue: Venue) -> None:

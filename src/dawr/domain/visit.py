@@ -1,14 +1,26 @@
-"""One person's whole stay: one secret link, one or more tickets."""
+"""One person's whole stay: one secret link, one or more tickets.
 
+With a plan, it is a journey that was copied when the visit began: what is changed in the venue's set-up later
+does not change it. Without one, it has a single ticket.
+"""
+
+from collections.abc import Iterable
 from hmac import compare_digest
 from typing import Literal
 
 import msgspec
 
-from dawr.domain.errors import UnknownVisit
+from dawr.domain.errors import NotInPlan, UnknownVisit, VisitInWrongState
+from dawr.domain.pin import MOST_FAILURES, WINDOW_MS
+from dawr.domain.queue import Audience, QueueId
 from dawr.domain.secret import hash_of
-from dawr.domain.ticket import TicketId, VisitId
+from dawr.domain.ticket import Ticket, TicketId, VisitId
 from dawr.domain.venue import VenueId
+
+VisitState = Literal["open", "finished", "left", "expired"]
+StageState = Literal["locked", "ready", "in_queue", "completed", "skipped"]
+
+DONE_WITH: frozenset[StageState] = frozenset({"completed", "skipped"})
 
 
 class Link(msgspec.Struct, frozen=True):
@@ -29,6 +41,21 @@ class Link(msgspec.Struct, frozen=True):
         return compare_digest(self.secret_hash, visit.secret_hash)
 
 
+class PlannedStage(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One step of one visitor's plan."""
+
+    queue: QueueId
+    pin: bool = True
+    fixed: bool = False
+    state: StageState = "locked"
+    ticket_id: TicketId | None = None
+    """The ticket it has come to."""
+    number: int | None = None
+
+
+Plan = tuple[PlannedStage, ...]
+
+
 class Visit(msgspec.Struct, frozen=True):
     """The fields are the columns, in their order."""
 
@@ -37,9 +64,128 @@ class Visit(msgspec.Struct, frozen=True):
     secret_hash: str
     """SHA-256 of the secret in the visitor's link; the secret itself is not kept. The link names the visit too."""
     visitor: str
-    state: Literal["open", "finished", "left"]
+    state: VisitState
     started_at: int
     finished_at: int | None = None
     left_at: int | None = None
     ticket_id: TicketId | None = None
     """The ticket it has come to; that one names the ticket before."""
+    expired_at: int | None = None
+    open_key: str | None = None
+    """The visitor, while a visit with a plan is open: unique in the venue."""
+    journey: str | None = None
+    audience: Audience | None = None
+    name: str | None = None
+    priority: int = 0
+    stages: str | None = None
+    """The plan, as JSON; None: a single ticket."""
+    pin_failures: str | None = None
+    """When PINs failed within the window and by which request, as JSON."""
+    locked_at: int | None = None
+    previous: str | None = None
+    """What the latest change of its ticket replaced, as JSON, so that it can be undone."""
+
+    @property
+    def is_planned(self) -> bool:
+        return self.stages is not None
+
+    @property
+    def is_open(self) -> bool:
+        return self.state == "open"
+
+    @property
+    def plan(self) -> Plan:
+        return () if self.stages is None else _decode_plan(self.stages)
+
+    @property
+    def current(self) -> int | None:
+        """Which stage is in its queue."""
+        return next((at for at, stage in enumerate(self.plan) if stage.state == "in_queue"), None)
+
+    def stage_of(self, queue_id: QueueId) -> int:
+        """Which stage is this queue's; of two, the one that is not done with."""
+        found = [at for at, stage in enumerate(self.plan) if stage.queue == queue_id]
+        if not found:
+            raise NotInPlan(queue_id)
+        return next((at for at in found if self.plan[at].state not in DONE_WITH), found[-1])
+
+    def must_be_open(self, verb: str) -> None:
+        if not self.is_open:
+            raise VisitInWrongState(self.state, verb)
+
+    def with_plan(self, plan: Iterable[PlannedStage]) -> "Visit":
+        return msgspec.structs.replace(self, stages=_encode(tuple(plan)).decode(), previous=None)
+
+    def with_stage(self, at: int, **facts: object) -> "Visit":
+        plan = list(self.plan)
+        plan[at] = msgspec.structs.replace(plan[at], **facts)
+        return self.with_plan(plan)
+
+    def entered(self, at: int, ticket: Ticket) -> "Visit":
+        """This visit once a stage has its ticket; others that could have been next wait again."""
+        plan = [_locked(stage) if stage.state == "ready" else stage for stage in self.plan]
+        plan[at] = msgspec.structs.replace(
+            plan[at], state="in_queue", ticket_id=ticket.ticket_id, number=ticket.number, queue=ticket.queue_id
+        )
+        return msgspec.structs.replace(self.with_plan(plan), ticket_id=ticket.ticket_id)
+
+    def next_stages(self) -> list[int]:
+        """Which stages may be next: the first fixed one that is not done, else all free ones that are not."""
+        left = [at for at, stage in enumerate(self.plan) if stage.state not in DONE_WITH]
+        fixed = [at for at in left if self.plan[at].fixed]
+        return fixed[:1] or left
+
+    def ended(self, state: Literal["finished", "left", "expired"], now: int) -> "Visit":
+        """No stage is in a queue any more, and none will be."""
+        stages = None
+        if self.stages is not None:
+            plan = tuple(stage if stage.state in DONE_WITH else _locked(stage) for stage in self.plan)
+            stages = _encode(plan).decode()
+        return msgspec.structs.replace(
+            self, state=state, open_key=None, stages=stages, previous=None, **{f"{state}_at": now}
+        )
+
+    def remembering(self, before: "Visit", version: int) -> "Visit":
+        """The same, with what it takes to undo the ticket's change of this version."""
+        replaced = {name: getattr(before, name) for name in UNDONE_WITH_A_TICKET}
+        return msgspec.structs.replace(self, previous=_encode({**replaced, "version": version}).decode())
+
+    def restored(self, version: int) -> "Visit | None":
+        """As it was before the ticket's change of this version; None if something else has changed it since."""
+        replaced = msgspec.json.decode(self.previous or "{}")
+        if replaced.pop("version", None) != version:
+            return None
+        return msgspec.structs.replace(self, **replaced, previous=None)
+
+    # PINs
+
+    def failed(self, now: int, attempt: str) -> "Visit":
+        """One more failure; the fifth within the window locks it."""
+        failures = [*self._failures(now), (now, attempt)]
+        locked_at = now if len(failures) >= MOST_FAILURES else self.locked_at
+        return msgspec.structs.replace(self, pin_failures=_encode(failures).decode(), locked_at=locked_at)
+
+    def has_counted(self, now: int, attempt: str) -> bool:
+        """Whether this very request failed before."""
+        return attempt != "" and any(earlier == attempt for _, earlier in self._failures(now))
+
+    def tries_left(self, now: int) -> int:
+        return max(0, MOST_FAILURES - len(self._failures(now)))
+
+    def unlocked(self) -> "Visit":
+        return msgspec.structs.replace(self, pin_failures=None, locked_at=None)
+
+    def _failures(self, now: int) -> list[tuple[int, str]]:
+        return [(at, by) for at, by in _decode_failures(self.pin_failures or "[]") if now - at < WINDOW_MS]
+
+
+UNDONE_WITH_A_TICKET = ("state", "finished_at", "left_at", "expired_at", "ticket_id", "open_key", "stages", "priority")
+
+
+def _locked(stage: PlannedStage) -> PlannedStage:
+    return msgspec.structs.replace(stage, state="locked")
+
+
+_encode = msgspec.json.Encoder().encode
+_decode_plan = msgspec.json.Decoder(Plan).decode
+_decode_failures = msgspec.json.Decoder(list[tuple[int, str]]).decode

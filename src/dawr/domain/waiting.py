@@ -7,9 +7,7 @@ it is never mistaken for an empty line, so nobody is skipped.
 from bisect import bisect_left
 from collections.abc import Container, Iterable
 
-from dawr.domain.ticket import Ticket, TicketId
-
-Place = tuple[int, int]
+from dawr.domain.ticket import Place, Ticket, TicketId
 
 
 class Exhausted(Exception):

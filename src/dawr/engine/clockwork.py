@@ -4,13 +4,15 @@ One process of all does it by the clock, under a lease. Whoever begins a new rou
 whichever process; what that leaves behind is found here, because the line has changed.
 """
 
+import asyncio
 from collections.abc import Iterable
 
 import structlog
 
-from dawr.domain import NOBODY, LineKey, Origin, QueueId, VenueId
+from dawr.domain import NOBODY, Alarm, LineKey, Origin, QueueId, VenueId
 from dawr.engine.engine import Engine
 from dawr.operations.admin import Reset
+from dawr.operations.alarms import IsUnwound, Ring, WindUp
 from dawr.operations.clockwork import ExpireEnded
 from dawr.operations.snapshots import LookAtLines, LookAtVenue
 from dawr.ports import BULK_STEP, Busy, Clock, Store, StoreAway, StoreFault
@@ -19,6 +21,7 @@ from dawr.reliability.lease import Fence, LeaseLost
 log = structlog.get_logger("dawr.engine")
 
 EVERY_SECONDS = 15.0
+RING_SECONDS = 0.25
 CLOCK = Origin(actor="clock")
 
 
@@ -43,14 +46,50 @@ class Sweeper:
 
     async def _sweep(self, venue_id: VenueId, under: Fence | None) -> None:
         lines = await self._engine.read(venue_id, LookAtLines())
+        if venue_id not in self._swept and await self._engine.read(venue_id, IsUnwound()):
+            await self._engine.do(venue_id, WindUp(), origin=CLOCK, under=under)
         swept = self._swept.get(venue_id, set())
         await sweep(self._engine, venue_id, [key.queue_id for key in lines if key not in swept], under=under)
         self._swept[venue_id] = set(lines)
 
 
+class Ringer:
+    """Does what is due at any venue. A step with nothing due is one look, however many venues there are."""
+
+    def __init__(self, engine: Engine, store: Store, clock: Clock) -> None:
+        self._engine = engine
+        self._store = store
+        self._clock = clock
+
+    async def ring_due(self, under: Fence | None = None) -> int:
+        """All that is due now, and how many that were. One that fails is logged, and keeps no other one waiting.
+
+        Whether it is due is judged again by the store's clock, when it rings.
+        """
+        rung = 0
+        while due := await self._store.due_alarms(self._clock(), most=BULK_STEP):
+            outcomes = await asyncio.gather(*(self._ring(alarm, under) for alarm in due))
+            rung += sum(outcomes)
+            if not any(outcomes):
+                return rung
+        return rung
+
+    async def _ring(self, alarm: Alarm, under: Fence | None) -> bool:
+        try:
+            ring = Ring(alarm.kind, alarm.subject)
+            return await self._engine.do(alarm.venue_id, ring, origin=CLOCK, under=under)
+        except (StoreAway, Busy, LeaseLost):
+            raise
+        except Exception:
+            log.exception("ring.failed", venue=alarm.venue_id, alarm=alarm.kind)
+            return False
+
+
 async def purge(store: Store, clock: Clock) -> None:
-    """Drop answers and sessions that have expired. It needs no fence: they are nobody's any more."""
+    """Drop answers and sessions that have expired, and alarms that have rung. It needs no fence: they are nobody's."""
     now = await store.put_right(clock())
+    while await store.purge_alarms(most=BULK_STEP) == BULK_STEP:
+        pass
     while await store.purge_answers(now, most=BULK_STEP) == BULK_STEP:
         pass
     while await store.accounts.purge_sessions(now, most=BULK_STEP) == BULK_STEP:

@@ -13,9 +13,10 @@ import structlog
 
 from dawr.domain import Origin, Venue, VenueId
 from dawr.domain.errors import Refused, UnknownVenue
+from dawr.operations.loaded import NotLoaded
 from dawr.operations.operation import Operation, R, View
 from dawr.operations.rows import ANSWERS
-from dawr.operations.transaction import NotLoaded, Transaction
+from dawr.operations.transaction import Transaction
 from dawr.ports import Changes, Session, Wants
 from dawr.reliability.correlation import Trace
 from dawr.reliability.idempotency import Claim, KeyConflict, Reply

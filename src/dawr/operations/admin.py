@@ -6,6 +6,7 @@ from dawr.domain import LineKey, Queue, QueueVerb, Venue
 from dawr.domain.errors import InvalidValue
 from dawr.domain.queue import QUEUE_VERBS
 from dawr.domain.venue import checked
+from dawr.operations.alarms import keep_hours
 from dawr.operations.operation import Operation
 from dawr.operations.transaction import Transaction
 from dawr.ports import Wants
@@ -60,4 +61,5 @@ class SetUp(Operation[Venue], frozen=True):
             return venue
         tx.put_venue(venue)
         tx.happened("venue.set_up")
+        keep_hours(tx, now)
         return venue

@@ -3,7 +3,9 @@
 from typing import ClassVar
 
 from dawr.domain import QueueId, Venue, Verb
+from dawr.operations import journeys
 from dawr.operations.operation import Operation
+from dawr.operations.rows import VISITS
 from dawr.operations.ticket import OneVerb
 from dawr.operations.transaction import Transaction
 from dawr.ports import Wants
@@ -27,6 +29,7 @@ class ExpireEnded(Operation[int], frozen=True):
     def decide(self, tx: Transaction, now: int) -> int:
         line = tx.line(self.queue_id)
         stale = [ticket for ticket in tx.ended_before(line.key) if ticket.is_open and line.has_ended(ticket)]
+        tx.must_have(lines={ticket.line_key for ticket in stale}, rows={VISITS: {ticket.visit_id for ticket in stale}})
         for ticket in stale:
-            tx.record("expire", ticket.after("expire", now), before=ticket)
+            journeys.end(tx, "expire", ticket, ticket.after("expire", now), now)
         return len(stale)

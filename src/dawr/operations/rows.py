@@ -7,7 +7,22 @@ from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import Any, Generic
 
-from dawr.domain import AccountId, StaffMember, Token, TokenId, Visit, VisitId
+from dawr.domain import (
+    AccountId,
+    Alarm,
+    AlarmKey,
+    Day,
+    DeskId,
+    DeskNow,
+    Overtakings,
+    Pin,
+    QueueId,
+    StaffMember,
+    Token,
+    TokenId,
+    Visit,
+    VisitId,
+)
 from dawr.domain.errors import UnknownToken, UnknownVisit
 from dawr.ports import K, Kind, R
 from dawr.reliability.idempotency import Answer, AnswerKey
@@ -21,7 +36,12 @@ ANSWERS: Kind[AnswerKey, Answer] = Kind(
     name="answers", row=Answer, key=lambda a: AnswerKey(a.scope, a.principal, a.key), of_venue=False
 )
 
-KINDS: tuple[Kind[Any, Any], ...] = (VISITS, STAFF, TOKENS, ANSWERS)
+PINS: Kind[QueueId, Pin] = Kind(name="pins", row=Pin, key=attrgetter("queue_id"), whole=True)
+DESKS: Kind[DeskId, DeskNow] = Kind(name="desks", row=DeskNow, key=attrgetter("desk_id"), whole=True)
+ALARMS: Kind[AlarmKey, Alarm] = Kind(name="alarms", row=Alarm, key=attrgetter("key"))
+OVERTAKINGS: Kind[Day, Overtakings] = Kind(name="overtakings", row=Overtakings, key=attrgetter("day"))
+
+KINDS: tuple[Kind[Any, Any], ...] = (VISITS, STAFF, TOKENS, ANSWERS, PINS, DESKS, ALARMS, OVERTAKINGS)
 
 
 class Table(Generic[K, R]):

@@ -4,14 +4,14 @@ from typing import Generic
 
 import msgspec
 
-from dawr.domain import Day, Line, LineKey, Link, Queue, QueueCode, Ticket, TicketId, Venue
+from dawr.domain import Day, Line, LineKey, Queue, QueueCode, Ticket, TicketId, Venue
 from dawr.domain.errors import NotInQueue
 from dawr.domain.ticket import checked_visitor, open_key
 from dawr.operations.operation import R, View
-from dawr.operations.rows import ANSWERS, VISITS
-from dawr.operations.ticket import Joined, standing_of, ticket_behind
+from dawr.operations.rows import ANSWERS
+from dawr.operations.ticket import Joined, standing_of
 from dawr.operations.transaction import Transaction
-from dawr.ports import LinePage, Wants
+from dawr.ports import Search, Wants
 from dawr.reliability.idempotency import Claim, Reply
 
 
@@ -65,18 +65,6 @@ class LookAtTicket(View[Joined], frozen=True):
         return standing_of(tx, tx.ticket(self.ticket_id))
 
 
-class LookAtVisit(View[Joined], frozen=True):
-    """The same, for whoever holds the visit's link."""
-
-    link: Link
-
-    def wants(self, venue: Venue, wants: Wants) -> None:
-        wants.add(VISITS, self.link.visit_id)
-
-    def look(self, tx: Transaction, now: int) -> Joined:
-        return standing_of(tx, ticket_behind(tx, self.link))
-
-
 class LookAtVisitor(View[tuple[Joined, Line]], frozen=True):
     """Where somebody stands whom the door knows by name, and the line they stand in."""
 
@@ -109,7 +97,7 @@ class LookAtLine(View[list[Ticket]], frozen=True):
 
     def look(self, tx: Transaction, now: int) -> list[Ticket]:
         line = tx.line(tx.venue.queue(self.queue).id)
-        return tx.page(LinePage(line.key, self.after, self.most))
+        return tx.search(Search("open", (*line.key, -self.after[0], self.after[1], self.most)))
 
 
 class LookAtAnswer(View[Reply | None], frozen=True):

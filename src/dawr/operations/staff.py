@@ -1,16 +1,20 @@
-"""What staff can do at a desk: call, call again, start, finish, miss, hold, resume."""
+"""What staff can do with tickets: call, call again, give more time, start, finish, miss, hold, resume, prioritize."""
 
 from typing import ClassVar
 
 import msgspec
 
-from dawr.domain import DeskId, Queue, QueueCode, QueueId, Ticket, Venue, Verb
-from dawr.domain.errors import InvalidValue, NotInQueue
-from dawr.domain.ticket import checked_visitor, open_key
+from dawr.domain import AlarmKey, DeskId, Queue, QueueCode, QueueId, Ticket, Venue, Verb, Why
+from dawr.domain.errors import InvalidValue, TicketInWrongState
+from dawr.domain.ticket import PRIORITIES
 from dawr.operations.operation import Operation
-from dawr.operations.ticket import OfTicket, OneVerb, change
+from dawr.operations.rows import ALARMS, VISITS
+from dawr.operations.ticket import OfTicket, OneVerb, change, overtaking
+from dawr.operations.timers import set_alarm
 from dawr.operations.transaction import Transaction
 from dawr.ports import Wants
+
+MOST_MORE_MINUTES = 60
 
 
 class Called(msgspec.Struct, frozen=True):
@@ -68,11 +72,15 @@ class Call(OfTicket[Ticket], frozen=True):
     """Call this visitor, whoever is first."""
 
     desk: str | None = None
+    why: Why = "other"
+    """Why, if somebody else is first."""
 
     def decide(self, tx: Transaction, now: int) -> Ticket:
-        tx.venue.queue(tx.ticket(self.ticket_id).queue_id).must_call_people()
+        ticket = tx.ticket(self.ticket_id)
+        tx.venue.queue(ticket.queue_id).must_call_people()
         desk_id: DeskId | None = None if self.desk is None else tx.venue.desk(self.desk).id
-        return change(tx, self.ticket_id, "call", now, desk_id=desk_id)
+        more = overtaking(tx, self.why, tx.ahead_of(ticket))
+        return change(tx, self.ticket_id, "call", now, more=more, desk_id=desk_id)
 
 
 class Recall(OfTicket[Ticket], frozen=True):
@@ -90,31 +98,68 @@ class Start(OneVerb, frozen=True):
 
 
 class Finish(OneVerb, frozen=True):
-    """The visitor is done here."""
+    """The visitor is done here. Whoever missed their call comes back first; only a PIN shows that they were here."""
 
     verb: ClassVar[Verb] = "finish"
 
+    def decide(self, tx: Transaction, now: int) -> Ticket:
+        ticket = tx.ticket(self.ticket_id)
+        if ticket.state == "missed":
+            raise TicketInWrongState(ticket.label, ticket.state, self.verb)
+        return super().decide(tx, now)
 
-class Done(Operation[Ticket], frozen=True):
-    """Finish whoever the door knows by name. Only staff may finish somebody who was never called."""
 
-    queue: str
-    visitor: str
-    by_staff: bool
+def finish(tx: Transaction, ticket: Ticket, now: int, why: Why) -> Ticket:
+    """Finish somebody who was examined, called or not: who waits is called, started and finished at once."""
+    if ticket.state == "waiting":
+        more = overtaking(tx, why, tx.ahead_of(ticket))
+        change(tx, ticket.ticket_id, "call", now, more=more)
+        change(tx, ticket.ticket_id, "start", now)
+    return change(tx, ticket.ticket_id, "finish", now)
+
+
+class Extend(OfTicket[Ticket], frozen=True):
+    """Give somebody who was called more time to come."""
+
+    minutes: int = 5
 
     def wants(self, venue: Venue, wants: Wants) -> None:
-        queue = venue.queue(self.queue)
-        wants.open_keys.add(open_key(queue.id, checked_visitor(self.visitor)))
+        super().wants(venue, wants)
+        wants.add(ALARMS, AlarmKey("miss", self.ticket_id))
 
     def decide(self, tx: Transaction, now: int) -> Ticket:
-        queue = tx.venue.queue(self.queue)
-        ticket = tx.open_ticket(open_key(queue.id, checked_visitor(self.visitor)))
-        if ticket is None:
-            raise NotInQueue(queue.id)
-        if ticket.state == "waiting" and self.by_staff:
-            Call(ticket.ticket_id).decide(tx, now)
-            change(tx, ticket.ticket_id, "start", now)
-        return change(tx, ticket.ticket_id, "finish", now)
+        if not 1 <= self.minutes <= MOST_MORE_MINUTES:
+            raise InvalidValue("minutes", f"A visitor is given 1 to {MOST_MORE_MINUTES} more minutes.")
+        ticket = change(tx, self.ticket_id, "extend", now)
+        alarm = tx.find(ALARMS, AlarmKey("miss", self.ticket_id))
+        if alarm is not None and alarm.due_at is not None:
+            set_alarm(tx, "miss", self.ticket_id, max(now, alarm.due_at) + self.minutes * 60_000)
+        return ticket
+
+
+class Prioritize(OfTicket[Ticket], frozen=True):
+    """Let a visitor be called earlier, or later: behind everybody of that priority. It goes along with their visit."""
+
+    priority: int
+    why: Why
+
+    def decide(self, tx: Transaction, now: int) -> Ticket:
+        if not 0 <= self.priority < PRIORITIES:
+            raise InvalidValue("priority", f"Priority is between 0 and {PRIORITIES - 1}.")
+        before = tx.ticket(self.ticket_id)
+        overtaken = 0
+        if before.state == "waiting" and self.priority > before.priority:
+            overtaken = tx.ahead_of(before) - tx.line_at(before.line_key).ahead_of_newcomer(self.priority)
+        more = overtaking(tx, self.why, overtaken)
+        tx.must_have(rows={VISITS: {before.visit_id}})
+        after = change(
+            tx, self.ticket_id, "prioritize", now, more=more, priority=self.priority, sequence=tx.next_version
+        )
+        visit = tx.find(VISITS, before.visit_id)
+        if visit is not None and visit.ticket_id == before.ticket_id:
+            changed = msgspec.structs.replace(visit, priority=self.priority)
+            tx.put_visit(changed.remembering(visit, after.version))
+        return after
 
 
 class Miss(OneVerb, frozen=True):

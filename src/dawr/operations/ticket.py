@@ -2,15 +2,18 @@
 
 from typing import ClassVar, Generic
 
-from dawr.domain import Link, Queue, Standing, Ticket, TicketId, Venue, Verb
+from dawr.domain import Link, More, Overtakings, Queue, Standing, Ticket, TicketId, Venue, Verb, Visit, Why
 from dawr.domain.errors import LineEnded, UnknownVisit
+from dawr.domain.events import NOTHING_MORE
 from dawr.domain.standing import wait_minutes
+from dawr.operations import journeys
 from dawr.operations.operation import Operation, R
-from dawr.operations.rows import VISITS
+from dawr.operations.rows import OVERTAKINGS, VISITS
+from dawr.operations.timers import set_timers
 from dawr.operations.transaction import Transaction
 from dawr.ports import Wants
 
-VERBS_OF_A_CURRENT_LINE: frozenset[Verb] = frozenset({"call", "rejoin", "hold", "resume"})
+VERBS_OF_A_CURRENT_LINE: frozenset[Verb] = frozenset({"call", "rejoin", "hold", "resume", "prioritize"})
 """Who waits in a line that has ended will not be called any more."""
 
 
@@ -41,18 +44,51 @@ class OneVerb(OfTicket[Ticket], frozen=True):
         return change(tx, self.ticket_id, self.verb, now)
 
 
-def change(tx: Transaction, ticket_id: TicketId, verb: Verb, now: int, **facts: str | int | None) -> Ticket:
+def change(
+    tx: Transaction,
+    ticket_id: TicketId,
+    verb: Verb,
+    now: int,
+    *,
+    more: More = NOTHING_MORE,
+    for_good: bool = False,
+    **facts: str | int | None,
+) -> Ticket:
+    """Let a verb happen to a ticket, and to its visit and its timers what follows from it."""
     before = tx.ticket(ticket_id)
-    after = before.after(verb, now, **facts)
+    current = tx.line(before.queue_id).current_number if verb == "call" else None
+    after = before.after(verb, now, current=current, **facts)
     if verb in VERBS_OF_A_CURRENT_LINE and tx.line(before.queue_id).key != before.line_key:
         raise LineEnded(before.label, verb)
-    return tx.record(verb, after, before=before)
+    if after.open_key is None:
+        changed = journeys.end(tx, verb, before, after, now, more=more, for_good=for_good)
+    else:
+        changed = tx.record(verb, after, before=before, more=more)
+    set_timers(tx, verb, changed, now)
+    return changed
+
+
+def overtaking(tx: Transaction, why: Why, overtaken: int) -> More:
+    """What is said of a change that lets somebody overtake others; summed for whoever made it."""
+    if not overtaken:
+        return NOTHING_MORE
+    sums = tx.find(OVERTAKINGS, tx.day) or Overtakings(tx.venue.id, tx.day)
+    tx.put(OVERTAKINGS, sums.with_one_more(tx.origin.actor or "nobody", why, overtaken))
+    return More(why=why, overtaken=overtaken)
+
+
+def visit_behind(tx: Transaction, link: Link) -> Visit:
+    """A wrong secret is as if there were no visit."""
+    visit = tx.get(VISITS, link.visit_id)
+    if not link.opens(visit):
+        raise UnknownVisit
+    return visit
 
 
 def ticket_behind(tx: Transaction, link: Link) -> Ticket:
-    """The ticket that a visit has come to. A wrong secret is as if there were no visit."""
-    visit = tx.get(VISITS, link.visit_id)
-    if not link.opens(visit) or visit.ticket_id is None:
+    """The ticket that a visit has come to."""
+    visit = visit_behind(tx, link)
+    if visit.ticket_id is None:
         raise UnknownVisit
     return tx.ticket(visit.ticket_id)
 

@@ -1,162 +1,35 @@
-"""One venue's rows while its head is held: what was loaded, what changed, how to take it back.
+"""One venue's rows while its head is held: what was loaded (`loaded.py`), what changed, how to take it back.
 
 A ticket cannot be changed here without its event, its line's counts and its place among
-the waiting changing with it: `record` is the only way. A row that is not here raises
-`NotLoaded`; the engine loads it and decides the command again.
+the waiting changing with it: `record` is the way, and `rewrite` for what is no verb's.
 """
 
-from collections.abc import Callable
-from operator import attrgetter
 from typing import Any
 
 import msgspec
 
-from dawr.domain import NOBODY, Day, Event, Head, Line, LineKey, Origin, Place, QueueId, Ticket, TicketId, Venue, Verb
-from dawr.domain.errors import UnknownTicket
-from dawr.domain.events import plain_data, ticket_data
-from dawr.domain.ticket import STATES_IN_LINE, VERBS
-from dawr.domain.waiting import Exhausted, Waiting, overlaid
-from dawr.operations.ahead import ahead_of_new_place, ahead_of_stored_place
-from dawr.operations.rows import ANSWERS, KINDS, Table
-from dawr.ports import Changes, IssuedTo, K, Kind, LinePage, R, Rows, Wants
-from dawr.reliability.idempotency import Answer, AnswerKey
+from dawr.domain import (
+    Event,
+    Head,
+    Line,
+    LineKey,
+    More,
+    Origin,
+    QueueId,
+    Ticket,
+    TicketId,
+    Venue,
+    Verb,
+    Visit,
+)
+from dawr.domain.events import NOTHING_MORE, plain_data, ticket_data
+from dawr.domain.ticket import VERBS
+from dawr.operations.loaded import Loaded
+from dawr.operations.rows import KINDS, VISITS
+from dawr.ports import Changes, Kind, R
 
 
-class NotLoaded(Exception):
-    """A row is needed that was not loaded yet."""
-
-    def __init__(self, wants: Wants) -> None:
-        super().__init__()
-        self.wants = wants
-
-
-class Transaction:
-    def __init__(self, venue: Venue, head: Head, *, now: int, clock_trusted: bool = True) -> None:
-        self.venue = venue
-        self.day: Day = venue.day_at(now, reached=head.day) if clock_trusted else head.day
-        self.origin: Origin = NOBODY
-        self.now = now
-        self._head = head
-        self._venue_before = venue
-        self._tickets: Table[TicketId, Ticket] = Table(attrgetter("ticket_id"))
-        self._by_open_key: dict[str, TicketId | None] = {}
-        self._lines: Table[LineKey, Line] = Table(attrgetter("key"))
-        self._current: dict[QueueId, LineKey | None] = {}
-        self._waiting: dict[LineKey, Waiting] = {}
-        self._ended: dict[LineKey, list[TicketId]] = {}
-        self._issued: dict[IssuedTo, list[int]] = {}
-        self._tables: dict[Kind[Any, Any], Table[Any, Any]] = {}
-        self._stored_places: dict[LineKey, list[Place]] = {}
-        self._pages: dict[LinePage, list[Ticket]] = {}
-        self._events: list[Event] = []
-        self._events_before = 0
-        self._undo: list[tuple[Callable[..., object], *tuple[Any, ...]]] = []
-        self.has_changed = False
-        """Whether the command that is being decided has changed anything yet."""
-
-    # What is there
-
-    def find(self, kind: Kind[K, R], key: K) -> R | None:
-        rows = self._table(kind).rows
-        if key not in rows and not self._table(kind).is_whole:
-            raise NotLoaded(Wants(rows={kind: set() if kind.whole else {key}}))
-        return rows.get(key)
-
-    def get(self, kind: Kind[K, R], key: K) -> R:
-        row = self.find(kind, key)
-        if row is None:
-            raise kind.missing()
-        return row
-
-    def all(self, kind: Kind[Any, R]) -> list[R]:
-        """Of a kind that is loaded whole; those that were disabled or revoked too."""
-        if not self._table(kind).is_whole:
-            raise NotLoaded(Wants(rows={kind: set()}))
-        return [row for row in self._table(kind).rows.values() if row is not None]
-
-    def ticket(self, ticket_id: TicketId) -> Ticket:
-        if ticket_id not in self._tickets.rows:
-            raise NotLoaded(Wants(tickets={ticket_id}))
-        ticket = self._tickets.rows[ticket_id]
-        if ticket is None:
-            raise UnknownTicket
-        return ticket
-
-    def page(self, page: LinePage) -> list[Ticket]:
-        """As it is stored: for a view, which changes nothing."""
-        if page not in self._pages:
-            raise NotLoaded(Wants(pages={page}))
-        return self._pages[page]
-
-    def open_ticket(self, open_key: str) -> Ticket | None:
-        if open_key not in self._by_open_key:
-            raise NotLoaded(Wants(open_keys={open_key}))
-        ticket_id = self._by_open_key[open_key]
-        return None if ticket_id is None else self.ticket(ticket_id)
-
-    def line(self, queue_id: QueueId) -> Line:
-        """The queue's line today, made on the spot if this is its first request."""
-        if queue_id not in self._current:
-            raise NotLoaded(Wants(current_lines={queue_id}))
-        key = self._current[queue_id]
-        if key is not None and key.day >= self.day:
-            return self.line_at(key)
-        return Line(venue_id=self.venue.id, queue_id=queue_id, day=self.day, round=1)
-
-    def line_at(self, key: LineKey) -> Line:
-        if key not in self._lines.rows:
-            raise NotLoaded(Wants(lines={key}))
-        line = self._lines.rows[key]
-        if line is None:
-            raise LookupError(f"line {key} has tickets but no row")
-        return line
-
-    def first_waiting(self, queue_id: QueueId) -> Ticket | None:
-        """The ticket to call next. Two desks asking at once never receive the same one."""
-        line = self.line(queue_id)
-        if line.key not in self._waiting:
-            if line.key in self._lines.stored:
-                raise NotLoaded(Wants(waiting={queue_id}))
-            self._waiting[line.key] = Waiting(self._unsaved_waiting(line.key), up_to=None)
-            self._undo.append((self._waiting.pop, line.key))
-        try:
-            return self._waiting[line.key].first()
-        except Exhausted:
-            del self._waiting[line.key]
-            raise NotLoaded(Wants(waiting={queue_id})) from None
-
-    def ahead_of(self, ticket: Ticket) -> int:
-        """How many people are called before this one; of a held one, how many would be."""
-        if ticket.state not in STATES_IN_LINE or ticket.open_key is None:
-            return 0
-        stored = self._tickets.stored.get(ticket.ticket_id)
-        if stored is None or stored.place != ticket.place:
-            line = self.line_at(ticket.line_key)
-            return ahead_of_new_place(ticket, line, self._unsaved_waiting(line.key))
-        if ticket.line_key not in self._stored_places:
-            raise NotLoaded(Wants(places={ticket.line_key}))
-        places = self._stored_places[ticket.line_key]
-        return ahead_of_stored_place(ticket, places, self._tickets.changed(), self._tickets.stored)
-
-    def ended_before(self, key: LineKey) -> list[Ticket]:
-        """Tickets left open in lines before this one, at most as many as one step takes."""
-        if key not in self._ended:
-            raise NotLoaded(Wants(ended={key}))
-        return [self.ticket(ticket_id) for ticket_id in self._ended[key]]
-
-    def answer(self, key: AnswerKey) -> Answer | None:
-        answer = self.find(ANSWERS, key)
-        return None if answer is None or answer.expires_at <= self.now else answer
-
-    def issued_to(self, asked: IssuedTo) -> list[int]:
-        """When this mobile number was given its latest numbers here, the newest first."""
-        if asked not in self._issued:
-            raise NotLoaded(Wants(issued={asked}))
-        unsaved = (t.issued_at for t in self._tickets.changed() if t.visitor == asked.visitor and self._is_new(t))
-        return sorted([*unsaved, *self._issued[asked]], reverse=True)
-
-    # What changes
-
+class Transaction(Loaded):
     @property
     def epoch(self) -> int:
         """Which stream of events this is; a restored copy begins another one."""
@@ -170,23 +43,46 @@ class Transaction:
     def next_version(self) -> int:
         return self.version + 1
 
-    def record(self, verb: Verb, after: Ticket, *, before: Ticket | None = None, line: Line | None = None) -> Ticket:
+    def record(
+        self,
+        verb: Verb,
+        after: Ticket,
+        *,
+        before: Ticket | None = None,
+        line: Line | None = None,
+        more: More = NOTHING_MORE,
+    ) -> Ticket:
         """Let a ticket change, with everything that must change with it. `line` is its line, if it changed already."""
         first = self.first_waiting(after.queue_id) if verb == "call" else None
+        counted = (line or self.line_at(after.line_key)).counting(before, after)
+        out_of_order = first is not None and first.ticket_id != after.ticket_id
+        return self._record(VERBS[verb].event, before, after, counted, out_of_order=out_of_order, more=more)
+
+    def rewrite(self, kind: str, before: Ticket, after: Ticket, line: Line, *, more: More = NOTHING_MORE) -> Ticket:
+        """The same for a change that is no verb's, of which the line's counts are known."""
+        return self._record(kind, before, after, line, more=more)
+
+    def _record(
+        self,
+        kind: str,
+        before: Ticket | None,
+        after: Ticket,
+        line: Line,
+        *,
+        out_of_order: bool = False,
+        more: More = NOTHING_MORE,
+    ) -> Ticket:
         if after.version != self.next_version:
             after = msgspec.structs.replace(after, version=self.next_version)
         self._set(self._tickets.rows, after.ticket_id, after)
+        if before is not None and before.open_key is not None and before.open_key != after.open_key:
+            self._set(self._by_open_key, before.open_key, None)
         if after.open_key is not None:
             self._set(self._by_open_key, after.open_key, after.ticket_id)
-        elif before is not None and before.open_key is not None:
-            self._set(self._by_open_key, before.open_key, None)
-        key = after.line_key
-        counted = (line or self.line_at(key)).counting(before, after)
-        self.put_line(counted)
-        self._move_in_waiting(key, before, after)
-        out_of_order = first is not None and first.ticket_id != after.ticket_id
-        data = ticket_data(before, after, counted, out_of_order=out_of_order)
-        self._happened(VERBS[verb].event, after.queue_id, after.ticket_id, data)
+        self.put_line(line)
+        self._move_in_waiting(after.line_key, before, after)
+        data = ticket_data(before, after, line, out_of_order=out_of_order, more=more)
+        self._happened(kind, after.queue_id, after.ticket_id, data)
         return after
 
     def happened(self, kind: str, queue_id: QueueId | None = None, **facts: str | int | None) -> None:
@@ -208,6 +104,15 @@ class Transaction:
         """A new row, or another one in the place of that with its key: the next command of the batch sees it."""
         self._set(self._table(kind).rows, kind.key(row), row)
 
+    def put_visit(self, visit: Visit) -> None:
+        """A visit that has a plan, or had one: its visitor has one open at most."""
+        before = self._table(VISITS).rows.get(visit.visit_id)
+        if before is not None and before.open_key is not None and visit.open_key is None:
+            self._set(self._by_visitor, before.open_key, None)
+        if visit.open_key is not None:
+            self._set(self._by_visitor, visit.open_key, visit.visit_id)
+        self.put(VISITS, visit)
+
     # What a refusal takes back, and what a batch leaves behind
 
     def begin(self, origin: Origin) -> None:
@@ -224,28 +129,6 @@ class Transaction:
             undo(*arguments)
         del self._events[self._events_before :]
         self.has_changed = False
-
-    def absorb(self, wants: Wants, rows: Rows, *, depth: int) -> None:
-        """Take in what a load brought; what was changed here meanwhile stays as it is."""
-        self._tickets.absorb(wants.tickets, rows.tickets + rows.open + rows.ended + rows.waiting)
-        for ticket in rows.open:
-            if ticket.open_key is not None:
-                self._by_open_key.setdefault(ticket.open_key, ticket.ticket_id)
-        for key in wants.places:
-            self._stored_places[key] = rows.places.get(key, [])
-        self._pages.update({page: rows.pages.get(page, []) for page in wants.pages})
-        self._issued.update({asked: rows.issued.get(asked.visitor, []) for asked in wants.issued})
-        self._lines.absorb(wants.lines, rows.lines + rows.current_lines)
-        for line in rows.current_lines:
-            self._current.setdefault(line.queue_id, line.key)
-        for kind, keys in wants.rows.items():
-            table = self._table(kind)
-            table.absorb(keys, rows.of(kind))
-            table.is_whole = table.is_whole or kind.whole
-        self._note_what_is_not_there(wants)
-        self._arrange_waiting(wants, rows, depth)
-        for key in wants.ended:
-            self._ended[key] = [ticket.ticket_id for ticket in rows.ended if ticket.queue_id == key.queue_id]
 
     @property
     def touched(self) -> int:
@@ -272,14 +155,6 @@ class Transaction:
         )
 
     # Inside
-
-    def _table(self, kind: Kind[K, R]) -> Table[K, R]:
-        table = self._tables.get(kind)
-        if table is None:
-            if kind not in KINDS:
-                raise LookupError(f"rows of the kind {kind.name} are never saved: it is not in KINDS")
-            table = self._tables[kind] = Table(kind.key)
-        return table
 
     def _set(self, rows: dict[Any, Any], key: Any, row: Any) -> None:  # noqa: ANN401 - rows of any kind
         if key in rows:
@@ -317,25 +192,3 @@ class Transaction:
         if after.state == "waiting":
             waiting.add(after)
             self._undo.append((waiting.remove, after))
-
-    def _is_new(self, ticket: Ticket) -> bool:
-        return ticket.ticket_id not in self._tickets.stored
-
-    def _unsaved_waiting(self, key: LineKey) -> list[Ticket]:
-        return [t for t in self._tickets.changed() if t.state == "waiting" and t.line_key == key]
-
-    def _note_what_is_not_there(self, wants: Wants) -> None:
-        for open_key in wants.open_keys:
-            self._by_open_key.setdefault(open_key, None)
-        for queue_id in wants.current_lines | wants.waiting:
-            self._current.setdefault(queue_id, None)
-
-    def _arrange_waiting(self, wants: Wants, rows: Rows, depth: int) -> None:
-        for line in rows.current_lines:
-            if line.queue_id not in wants.waiting or line.key in self._waiting:
-                continue
-            stored = [t for t in rows.waiting if t.line_key == line.key]
-            touched = {ticket.ticket_id for ticket in self._tickets.changed()}
-            self._waiting[line.key] = overlaid(
-                stored, depth=depth, touched=touched, unsaved=self._unsaved_waiting(line.key)
-            )

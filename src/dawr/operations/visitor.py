@@ -1,13 +1,15 @@
-"""What a visitor can do: take a number, leave, come back after a missed call."""
+"""What a visitor can do in one queue: take a number, leave, come back after a missed call."""
 
 from typing import ClassVar, Literal
 
-from dawr.domain import Line, Link, Queue, QueueCode, Ticket, TicketId, Venue, Verb, Visit, VisitId
+from dawr.domain import Line, More, Queue, QueueCode, Ticket, TicketId, Venue, Verb, Visit, VisitId, Why
 from dawr.domain.errors import InvalidValue, JoinedTooOften, TicketInWrongState
+from dawr.domain.events import NOTHING_MORE
 from dawr.domain.ticket import LARGEST_PARTY, PRIORITIES, checked_visitor, open_key
+from dawr.operations import journeys
 from dawr.operations.operation import Operation
 from dawr.operations.rows import VISITS
-from dawr.operations.ticket import Joined, OfTicket, OneVerb, change, joined, standing_of, ticket_behind
+from dawr.operations.ticket import Joined, OfTicket, OneVerb, change, joined, overtaking, standing_of
 from dawr.operations.transaction import Transaction
 from dawr.ports import IssuedTo, Wants
 
@@ -30,6 +32,8 @@ class Issue(Operation[Joined], frozen=True):
     name: str | None = None
     party_size: int = 1
     area: str | None = None
+    why: Why = "other"
+    """Of somebody with priority: why they overtake."""
     most_per_hour: int | None = None
     """Of one mobile number. None: as many as they like."""
 
@@ -55,7 +59,7 @@ class Issue(Operation[Joined], frozen=True):
         if self.most_per_hour is not None and self._is_counted(tx.venue):
             _must_not_be_too_often(tx, IssuedTo(visitor, self.most_per_hour), now)
         if held is not None:
-            tx.record("expire", held.after("expire", now), before=held)
+            journeys.end(tx, "expire", held, held.after("expire", now), now)
         return self._issue(tx, queue, visitor, now)
 
     def _issue(self, tx: Transaction, queue: Queue, visitor: str, now: int) -> Joined:
@@ -83,7 +87,8 @@ class Issue(Operation[Joined], frozen=True):
             area=self.area,
         )
         ahead = line.ahead_of_newcomer(self.priority)
-        return joined(tx, queue, tx.record("issue", ticket, line=line), ahead=ahead)
+        more = overtaking(tx, self.why, line.people_waiting - ahead) if self.priority else NOTHING_MORE
+        return joined(tx, queue, tx.record("issue", ticket, line=line, more=more), ahead=ahead)
 
     def _keeps(self, held: Ticket, line: Line) -> bool:
         """Whether the visitor's open ticket is still good."""
@@ -133,32 +138,20 @@ class Cancel(Leave, frozen=True):
         return super().decide(tx, now)
 
 
-class _ByLink(Operation[Joined], frozen=True):
-    link: Link
-
-    def wants(self, venue: Venue, wants: Wants) -> None:
-        wants.add(VISITS, self.link.visit_id)
-
-
-class LeaveByLink(_ByLink, frozen=True):
-    """Give the place up, by whoever holds the visit's secret link."""
-
-    def decide(self, tx: Transaction, now: int) -> Joined:
-        return standing_of(tx, change(tx, ticket_behind(tx, self.link).ticket_id, "leave", now))
-
-
-class RejoinByLink(_ByLink, frozen=True):
-    """Come back after a missed call, to the end of the line."""
-
-    def decide(self, tx: Transaction, now: int) -> Joined:
-        return Rejoin(ticket_behind(tx, self.link).ticket_id).decide(tx, now)
-
-
 class Rejoin(OfTicket[Joined], frozen=True):
     """Come back after a missed call: to the front of the line, or to its end."""
 
     where: Literal["first", "last"] = "last"
+    why: Why = "returned"
+    """Of those who come back to the front: why they overtake."""
 
     def decide(self, tx: Transaction, now: int) -> Joined:
-        sequence = -tx.next_version if self.where == "first" else tx.next_version
-        return standing_of(tx, change(tx, self.ticket_id, "rejoin", now, sequence=sequence, desk_id=None))
+        if self.where == "last":
+            return self._rejoin(tx, now, tx.next_version, NOTHING_MORE)
+        ticket = tx.ticket(self.ticket_id)
+        alike = tx.line(ticket.queue_id).waiting[ticket.priority]
+        return self._rejoin(tx, now, -tx.next_version, overtaking(tx, self.why, alike))
+
+    def _rejoin(self, tx: Transaction, now: int, sequence: int, more: More) -> Joined:
+        changed = change(tx, self.ticket_id, "rejoin", now, more=more, sequence=sequence, desk_id=None)
+        return standing_of(tx, changed)

@@ -2,13 +2,19 @@
 
 from typing import Protocol
 
-from dawr.domain import VenueId
+from dawr.domain import Alarm, VenueId
 from dawr.reliability.records import Records
 
 
 class RowsBeside(Records, Protocol):
     async def venue_ids(self) -> dict[str, VenueId]:
         return dict(await self.select_rows("venue_slugs"))
+
+    async def due_alarms(self, now: int, *, most: int) -> list[Alarm]:
+        return [Alarm(*row) for row in await self.select_rows("due_alarms", now, most)]
+
+    async def purge_alarms(self, *, most: int) -> int:
+        return await self.change_rows("purge_alarms", most)
 
     async def purge_answers(self, now: int, *, most: int) -> int:
         return await self.change_rows("purge_answers", now, most)

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from dawr.domain import Event, Head, Line, LineKey, Ticket, Venue, VenueId
+from dawr.domain import Event, Head, Line, LineKey, Ticket, Venue, VenueId, Visit
 from dawr.ports import BULK_STEP, Changes, Clock, Kind, Rows, Wants
 from dawr.reliability.migrations import Owners
 from dawr.reliability.statements import read_statements
@@ -67,26 +67,13 @@ class RowSession:
 
     async def load(self, wants: Mapping[VenueId, Wants], *, depth: int) -> dict[VenueId, Rows]:
         rows = {venue_id: Rows() for venue_id in wants}
-        for row in await self._fetch("tickets_by_id", [(v, t) for v, w in wants.items() for t in w.tickets]):
-            rows[row[0]].tickets.append(Ticket(*row))
-        for row in await self._fetch("tickets_by_open_key", [(v, k) for v, w in wants.items() for k in w.open_keys]):
-            rows[row[0]].open.append(Ticket(*row))
-        for row in await self._fetch("waiting_places", [(v, *k) for v, w in wants.items() for k in w.places]):
-            venue_id, queue_id, day, number, priority, sequence = row
-            rows[venue_id].places.setdefault(LineKey(queue_id, day, number), []).append((-priority, sequence))
-        for row in await self._fetch("lines_by_key", [(v, *k) for v, w in wants.items() for k in w.lines]):
-            rows[row[0]].lines.append(_line(row))
-        for row in await self._fetch(
-            "lines_current", [(v, q) for v, w in wants.items() for q in w.current_lines | w.waiting]
-        ):
-            rows[row[0]].current_lines.append(_line(row))
-        for row in await self._fetch("tickets_waiting", [(v, q, depth) for v, w in wants.items() for q in w.waiting]):
-            rows[row[0]].waiting.append(Ticket(*row))
-        for row in await self._fetch("tickets_ended", [(v, *k, BULK_STEP) for v, w in wants.items() for k in w.ended]):
-            rows[row[0]].ended.append(Ticket(*row))
+        await self._load_tickets(wants, rows, depth)
+        await self._load_lines(wants, rows)
         for row in await self._fetch("latest_issues", [(v, *k) for v, w in wants.items() for k in w.issued]):
             rows[row[0]].issued.setdefault(row[1], []).append(row[2])
-        await self._load_pages(wants, rows)
+        for row in await self._fetch("visits_by_open_key", [(v, k) for v, w in wants.items() for k in w.visitors]):
+            rows[row[0]].planned.append(Visit(*row))
+        await self._search(wants, rows)
         for kind in dict.fromkeys(kind for wanted in wants.values() for kind in wanted.rows):
             await self._load_kind(kind, wants, rows)
         return rows
@@ -117,13 +104,32 @@ class RowSession:
         if structs:
             await self._gateway.write(name, [msgspec.structs.astuple(struct) for struct in structs])
 
-    async def _load_pages(self, wants: Mapping[VenueId, Wants], rows: dict[VenueId, Rows]) -> None:
-        """One page at a time: a view looks at one."""
+    async def _load_tickets(self, wants: Mapping[VenueId, Wants], rows: Mapping[VenueId, Rows], depth: int) -> None:
+        for row in await self._fetch("tickets_by_id", [(v, t) for v, w in wants.items() for t in w.tickets]):
+            rows[row[0]].tickets.append(Ticket(*row))
+        for row in await self._fetch("tickets_by_open_key", [(v, k) for v, w in wants.items() for k in w.open_keys]):
+            rows[row[0]].open.append(Ticket(*row))
+        for row in await self._fetch("tickets_waiting", [(v, q, depth) for v, w in wants.items() for q in w.waiting]):
+            rows[row[0]].waiting.append(Ticket(*row))
+        for row in await self._fetch("tickets_ended", [(v, *k, BULK_STEP) for v, w in wants.items() for k in w.ended]):
+            rows[row[0]].ended.append(Ticket(*row))
+
+    async def _load_lines(self, wants: Mapping[VenueId, Wants], rows: Mapping[VenueId, Rows]) -> None:
+        for row in await self._fetch("waiting_places", [(v, *k) for v, w in wants.items() for k in w.places]):
+            venue_id, queue_id, day, number, priority, sequence = row
+            rows[venue_id].places.setdefault(LineKey(queue_id, day, number), []).append((-priority, sequence))
+        for row in await self._fetch("lines_by_key", [(v, *k) for v, w in wants.items() for k in w.lines]):
+            rows[row[0]].lines.append(_line(row))
+        current = [(v, q) for v, w in wants.items() for q in w.current_lines | w.waiting]
+        for row in await self._fetch("lines_current", current):
+            rows[row[0]].current_lines.append(_line(row))
+
+    async def _search(self, wants: Mapping[VenueId, Wants], rows: Mapping[VenueId, Rows]) -> None:
+        """One after the other: a view looks for one thing, or a few."""
         for venue_id, wanted in wants.items():
-            for page in wanted.pages:
-                key = (venue_id, *page.line, -page.after[0], page.after[1], page.most)
-                found = await self._fetch("tickets_open", [key])
-                rows[venue_id].pages[page] = [Ticket(*row) for row in found]
+            for search in wanted.searches:
+                found = await self._fetch(f"tickets_{search.how}", [(venue_id, *search.key)])
+                rows[venue_id].searches[search] = [Ticket(*row) for row in found]
 
     async def _load_kind(
         self, kind: Kind[Any, Any], wants: Mapping[VenueId, Wants], rows: Mapping[VenueId, Rows]

@@ -11,6 +11,7 @@ import msgspec
 from dawr.accounts.accounts import Accounts
 from dawr.domain import Origin, Role, VenueId
 from dawr.domain.errors import InvalidValue, Refused
+from dawr.domain.secret import hash_of
 from dawr.engine.engine import Engine
 from dawr.engine.status_cache import StatusCache
 from dawr.live.hub import Hub
@@ -98,6 +99,14 @@ class Request(msgspec.Struct, Generic[G_co], frozen=True):
     def role(self) -> Role:
         """The caller's at the venue, where the route needs one."""
         return self.caller.roles[self.venue_id]
+
+    @property
+    def attempt(self) -> str:
+        """Tells this request and its retries from all others. Empty: without a key nobody can tell."""
+        if self.claim is None:
+            return ""
+        key = self.claim.key
+        return hash_of(f"{key.scope}:{key.principal}:{key.key}:{self.claim.fingerprint}")[:16]
 
     async def do(
         self, operation: Operation[R], answer: Callable[[R], object], *, status: int = 200, reason: str | None = None

@@ -13,8 +13,8 @@ from dawr.live.forms import Notices, Published
 from dawr.live.frames import EventId, event_id, frame, mark
 from dawr.live.hub import HubClosed, TooManyStreams
 from dawr.live.joining import Follow, Wish
-from dawr.operations.snapshots import AtMoment, LookAtQueue, LookAtVenue, LookAtVisit, Moment
-from dawr.operations.ticket import Joined
+from dawr.operations.snapshots import AtMoment, LookAtQueue, LookAtVenue, Moment
+from dawr.operations.visits import LookAtVisit, Whereabouts
 from dawr.ports import Stopping
 from dawr.web.api.answers import place_answer, queue_answer, venue_answer
 from dawr.web.client_address import limit_key
@@ -196,11 +196,13 @@ async def _still_may(parts: Parts, raw: RawRequest, venue_id: VenueId) -> bool:
 async def _watch_place(parts: Parts, request: Request[EventsQuery], token: str) -> Stream:
     venue_id = VenueId(token.partition("-")[0])
     try:
-        now: Moment[Joined] = await parts.engine.read(venue_id, AtMoment(LookAtVisit(Link.read(token))))
+        now: Moment[Whereabouts] = await parts.engine.read(venue_id, AtMoment(LookAtVisit(Link.read(token))))
     except UnknownVenue:
         raise UnknownVisit from None
-    ticket = now.seen.ticket
-    form = OwnPlace(now.venue.slug, now.seen.reserve_mode)
+    if now.seen.joined is None:
+        raise UnknownVisit
+    ticket = now.seen.joined.ticket
+    form = OwnPlace(now.venue.slug, now.seen.joined.reserve_mode)
     follow = Follow(form, ticket.queue_id, ticket_id=ticket.ticket_id)
     return await resume_or_begin(
         parts,

@@ -7,7 +7,7 @@ import msgspec
 
 from dawr.domain import Link
 from dawr.domain.errors import LineEnded, TicketInWrongState, UnknownVisit
-from dawr.operations import snapshots, ticket, visitor
+from dawr.operations import visits
 from dawr.reliability.idempotency import Reply
 from dawr.web.api.answers import PlaceAnswer, place_answer
 from dawr.web.api.queues import NoInput
@@ -35,21 +35,23 @@ async def start(parts: Parts, request: Request[StartInput]) -> Reply:
 
 async def look(parts: Parts, request: Request[NoInput]) -> Response:
     link = Link.read(request.code)
-    return answered(_visit(request.venue, link, await parts.engine.read(request.venue_id, snapshots.LookAtVisit(link))))
+    return answered(_visit(request.venue, link, await parts.engine.read(request.venue_id, visits.LookAtVisit(link))))
 
 
 async def leave(_: Parts, request: Request[NoInput]) -> Reply:
     link = Link.read(request.code)
-    return await request.do(visitor.LeaveByLink(link), partial(_visit, request.venue, link))
+    return await request.do(visits.LeaveByLink(link), partial(_visit, request.venue, link))
 
 
 async def rejoin(_: Parts, request: Request[NoInput]) -> Reply:
     link = Link.read(request.code)
-    return await request.do(visitor.RejoinByLink(link), partial(_visit, request.venue, link))
+    return await request.do(visits.RejoinByLink(link), partial(_visit, request.venue, link))
 
 
-def _visit(venue: str, link: Link, joined: ticket.Joined) -> VisitAnswer:
-    return VisitAnswer(link.visit_id, venue, [place_answer(venue, joined, reserve_mode=joined.reserve_mode)])
+def _visit(venue: str, link: Link, seen: visits.Whereabouts) -> VisitAnswer:
+    joined = seen.joined
+    places = [] if joined is None else [place_answer(venue, joined, reserve_mode=joined.reserve_mode)]
+    return VisitAnswer(link.visit_id, venue, places)
 
 
 ROUTES = (

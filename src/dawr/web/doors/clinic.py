@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from dawr.domain import State, Ticket, TicketId, Venue, VisitId
+from dawr.domain import State, TicketId, Venue, VisitId
 from dawr.domain.errors import (
     InvalidValue,
     LineEnded,
@@ -18,7 +18,7 @@ from dawr.domain.errors import (
     VenueInactive,
 )
 from dawr.engine.clockwork import sweep_old_rounds
-from dawr.operations import admin, snapshots, staff, visitor
+from dawr.operations import admin, pins, snapshots, staff, visitor
 from dawr.operations.ticket import Joined
 from dawr.reliability.idempotency import Reply
 from dawr.web.api.sessions import SignInInput, sign_in
@@ -82,8 +82,10 @@ async def call_next(_: Parts, request: Request[CallInput]) -> Reply:
 
 
 async def done(_: Parts, request: Request[DoneInput]) -> Reply:
+    given = request.given
     by_staff = request.caller.may("staff", request.venue_id)
-    return await request.do(staff.Done(request.given.clinic, request.given.user, by_staff), _done)
+    operation = pins.Done(given.clinic, given.pin, request.attempt, visitor=given.user, by_staff=by_staff)
+    return await request.do(operation, _done)
 
 
 async def reset(parts: Parts, request: Request[ClinicInput]) -> Reply:
@@ -176,7 +178,8 @@ def _called(called: staff.Called) -> CalledPatient:
     )
 
 
-def _done(ticket: Ticket) -> DonePatient:
+def _done(went: pins.Went) -> DonePatient:
+    ticket = went.ticket
     return DonePatient(
         success=True,
         clinic=ticket.queue_id,

@@ -13,7 +13,7 @@ from dawr.domain.errors import (
     UnknownVenue,
     UnknownVisit,
 )
-from dawr.operations import snapshots, staff, visitor
+from dawr.operations import snapshots, staff, visitor, visits
 from dawr.operations.operation import Operation
 from dawr.operations.ticket import Joined as JoinedTicket
 from dawr.reliability.idempotency import Reply
@@ -71,8 +71,8 @@ async def join(parts: Parts, request: Request[JoinInput]) -> Reply:
 
 async def queue_status(parts: Parts, request: Request[EntryQuery]) -> Response:
     """Entry and secret must belong together: one without the other is as if there were no entry."""
-    standing = await parts.engine.read(request.venue_id, snapshots.LookAtVisit(Link.read(request.given.secret)))
-    if standing.ticket.ticket_id != request.given.entryId:
+    standing = (await parts.engine.read(request.venue_id, visits.LookAtVisit(Link.read(request.given.secret)))).joined
+    if standing is None or standing.ticket.ticket_id != request.given.entryId:
         raise UnknownVisit
     return answered(EntryAnswer(success=True, data=_entry(standing)))
 

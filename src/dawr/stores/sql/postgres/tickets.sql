@@ -6,7 +6,7 @@ SELECT
     t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
     t.called_at, t.recalled_at, t.started_at, t.finished_at, t.missed_at, t.rejoined_at, t.held_at,
     t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous,
-    t.name, t.party_size, t.area
+    t.name, t.party_size, t.area, t.stage, t.prioritized_at, t.extended_at
 FROM unnest($1::text[], $2::text[]) AS k (venue_id, ticket_id)
 CROSS JOIN LATERAL (
     SELECT * FROM tickets AS s
@@ -31,7 +31,7 @@ SELECT
     t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
     t.called_at, t.recalled_at, t.started_at, t.finished_at, t.missed_at, t.rejoined_at, t.held_at,
     t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous,
-    t.name, t.party_size, t.area
+    t.name, t.party_size, t.area, t.stage, t.prioritized_at, t.extended_at
 FROM unnest($1::text[], $2::text[]) AS k (venue_id, open_key)
 CROSS JOIN LATERAL (
     SELECT * FROM tickets AS s
@@ -57,7 +57,7 @@ SELECT
     t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
     t.called_at, t.recalled_at, t.started_at, t.finished_at, t.missed_at, t.rejoined_at, t.held_at,
     t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous,
-    t.name, t.party_size, t.area
+    t.name, t.party_size, t.area, t.stage, t.prioritized_at, t.extended_at
 FROM unnest($1::text[], $2::text[], $3::int[]) AS k (venue_id, queue_id, depth)
 CROSS JOIN LATERAL (
     SELECT day, round FROM lines AS l
@@ -80,7 +80,7 @@ SELECT
     t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
     t.called_at, t.recalled_at, t.started_at, t.finished_at, t.missed_at, t.rejoined_at, t.held_at,
     t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous,
-    t.name, t.party_size, t.area
+    t.name, t.party_size, t.area, t.stage, t.prioritized_at, t.extended_at
 FROM unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::int[]) AS k (venue_id, queue_id, day, round, step)
 CROSS JOIN LATERAL (
     SELECT * FROM tickets AS s
@@ -96,6 +96,7 @@ UPDATE tickets AS t SET
     sequence = c.sequence,
     state = c.state,
     open_key = c.open_key,
+    visit_id = c.visit_id,
     version = c.version,
     desk_id = c.desk_id,
     recalls = c.recalls,
@@ -112,19 +113,23 @@ UPDATE tickets AS t SET
     previous = c.previous,
     name = c.name,
     party_size = c.party_size,
-    area = c.area
+    area = c.area,
+    stage = c.stage,
+    prioritized_at = c.prioritized_at,
+    extended_at = c.extended_at
 FROM (
     SELECT * FROM unnest(
         $1::text[], $2::text[], $3::text[], $4::text[], $5::int[], $6::int[], $7::text[],
         $8::int[], $9::bigint[], $10::text[], $11::text[], $12::text[], $13::text[], $14::bigint[],
         $15::bigint[], $16::text[], $17::int[], $18::bigint[], $19::bigint[], $20::bigint[],
         $21::bigint[], $22::bigint[], $23::bigint[], $24::bigint[], $25::bigint[], $26::bigint[],
-        $27::bigint[], $28::text[], $29::text[], $30::text[], $31::int[], $32::text[]
+        $27::bigint[], $28::text[], $29::text[], $30::text[], $31::int[], $32::text[],
+        $33::int[], $34::bigint[], $35::bigint[]
     ) AS c (
         venue_id, ticket_id, queue_id, day, round, number, label, priority, sequence, state,
         visitor, open_key, visit_id, issued_at, version, desk_id, recalls, called_at, recalled_at,
         started_at, finished_at, missed_at, rejoined_at, held_at, resumed_at, left_at, expired_at,
-        from_ticket_id, previous, name, party_size, area
+        from_ticket_id, previous, name, party_size, area, stage, prioritized_at, extended_at
     )
 ) AS c
 WHERE t.venue_id = c.venue_id AND t.ticket_id = c.ticket_id;
@@ -134,14 +139,15 @@ INSERT INTO tickets (
     venue_id, ticket_id, queue_id, day, round, number, label, priority, sequence, state, visitor,
     open_key, visit_id, issued_at, version, desk_id, recalls, called_at, recalled_at, started_at,
     finished_at, missed_at, rejoined_at, held_at, resumed_at, left_at, expired_at, from_ticket_id,
-    previous, name, party_size, area
+    previous, name, party_size, area, stage, prioritized_at, extended_at
 )
 SELECT * FROM unnest(
     $1::text[], $2::text[], $3::text[], $4::text[], $5::int[], $6::int[], $7::text[], $8::int[],
     $9::bigint[], $10::text[], $11::text[], $12::text[], $13::text[], $14::bigint[], $15::bigint[],
     $16::text[], $17::int[], $18::bigint[], $19::bigint[], $20::bigint[], $21::bigint[],
     $22::bigint[], $23::bigint[], $24::bigint[], $25::bigint[], $26::bigint[], $27::bigint[],
-    $28::text[], $29::text[], $30::text[], $31::int[], $32::text[]
+    $28::text[], $29::text[], $30::text[], $31::int[], $32::text[],
+        $33::int[], $34::bigint[], $35::bigint[]
 );
 
 -- name: tickets_open
@@ -151,7 +157,7 @@ SELECT
     t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
     t.called_at, t.recalled_at, t.started_at, t.finished_at, t.missed_at, t.rejoined_at, t.held_at,
     t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous,
-    t.name, t.party_size, t.area
+    t.name, t.party_size, t.area, t.stage, t.prioritized_at, t.extended_at
 FROM unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::int[], $6::bigint[], $7::int[])
     AS k (venue_id, queue_id, day, round, priority, sequence, step)
 CROSS JOIN LATERAL (
@@ -160,5 +166,70 @@ CROSS JOIN LATERAL (
         AND coalesce(s.open_key, '') <> ''
         AND s.priority <= k.priority AND (s.priority < k.priority OR s.sequence > k.sequence)
     ORDER BY s.priority DESC, s.sequence
+    LIMIT k.step
+) AS t;
+
+-- name: tickets_at_desk
+-- Who was called to a desk, or is being served there.
+SELECT
+    t.venue_id, t.ticket_id, t.queue_id, t.day, t.round, t.number, t.label, t.priority, t.sequence,
+    t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
+    t.called_at, t.recalled_at, t.started_at, t.finished_at, t.missed_at, t.rejoined_at, t.held_at,
+    t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous,
+    t.name, t.party_size, t.area, t.stage, t.prioritized_at, t.extended_at
+FROM unnest($1::text[], $2::text[]) AS k (venue_id, desk_id)
+CROSS JOIN LATERAL (
+    SELECT * FROM tickets AS s
+    WHERE s.venue_id = k.venue_id AND s.desk_id = k.desk_id AND (s.state = 'called' OR s.state = 'serving')
+) AS t;
+
+-- name: tickets_by_number
+-- Who has a number on a day, in whichever round.
+SELECT
+    t.venue_id, t.ticket_id, t.queue_id, t.day, t.round, t.number, t.label, t.priority, t.sequence,
+    t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
+    t.called_at, t.recalled_at, t.started_at, t.finished_at, t.missed_at, t.rejoined_at, t.held_at,
+    t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous,
+    t.name, t.party_size, t.area, t.stage, t.prioritized_at, t.extended_at
+FROM unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::int[]) AS k (venue_id, queue_id, day, rounds, number)
+CROSS JOIN LATERAL (
+    SELECT * FROM tickets AS s
+    WHERE s.venue_id = k.venue_id AND s.queue_id = k.queue_id AND s.day = k.day
+        AND s.round BETWEEN 1 AND k.rounds AND s.number = k.number
+) AS t;
+
+-- name: tickets_by_name
+-- Who is called so in a line, by the whole of what the door knows them by or a part of their name.
+SELECT
+    t.venue_id, t.ticket_id, t.queue_id, t.day, t.round, t.number, t.label, t.priority, t.sequence,
+    t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
+    t.called_at, t.recalled_at, t.started_at, t.finished_at, t.missed_at, t.rejoined_at, t.held_at,
+    t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous,
+    t.name, t.party_size, t.area, t.stage, t.prioritized_at, t.extended_at
+FROM unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::text[], $6::int[])
+    AS k (venue_id, queue_id, day, round, wanted, step)
+CROSS JOIN LATERAL (
+    SELECT * FROM tickets AS s
+    WHERE s.venue_id = k.venue_id AND s.queue_id = k.queue_id AND s.day = k.day AND s.round = k.round
+        AND (s.visitor = k.wanted OR position(lower(k.wanted) IN lower(s.name)) > 0)
+    ORDER BY s.number DESC
+    LIMIT k.step
+) AS t;
+
+-- name: tickets_done
+-- Those of a line whose tickets have ended, below a number, the highest first: a page of them.
+SELECT
+    t.venue_id, t.ticket_id, t.queue_id, t.day, t.round, t.number, t.label, t.priority, t.sequence,
+    t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
+    t.called_at, t.recalled_at, t.started_at, t.finished_at, t.missed_at, t.rejoined_at, t.held_at,
+    t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous,
+    t.name, t.party_size, t.area, t.stage, t.prioritized_at, t.extended_at
+FROM unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::int[], $6::int[])
+    AS k (venue_id, queue_id, day, round, below, step)
+CROSS JOIN LATERAL (
+    SELECT * FROM tickets AS s
+    WHERE s.venue_id = k.venue_id AND s.queue_id = k.queue_id AND s.day = k.day AND s.round = k.round
+        AND s.number < k.below AND s.open_key IS NULL
+    ORDER BY s.number DESC
     LIMIT k.step
 ) AS t;

@@ -5,7 +5,7 @@ SELECT
     venue_id, ticket_id, queue_id, day, round, number, label, priority, sequence, state, visitor,
     open_key, visit_id, issued_at, version, desk_id, recalls, called_at, recalled_at, started_at,
     finished_at, missed_at, rejoined_at, held_at, resumed_at, left_at, expired_at, from_ticket_id,
-    previous, name, party_size, area
+    previous, name, party_size, area, stage, prioritized_at, extended_at
 FROM tickets
 WHERE venue_id = ?1 AND ticket_id = ?2;
 
@@ -22,7 +22,7 @@ SELECT
     t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
     t.called_at, t.recalled_at, t.started_at, t.finished_at, t.missed_at, t.rejoined_at, t.held_at,
     t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous,
-    t.name, t.party_size, t.area
+    t.name, t.party_size, t.area, t.stage, t.prioritized_at, t.extended_at
 FROM tickets AS t
 WHERE t.venue_id = ?1 AND t.open_key = ?2;
 
@@ -41,7 +41,7 @@ SELECT
     venue_id, ticket_id, queue_id, day, round, number, label, priority, sequence, state, visitor,
     open_key, visit_id, issued_at, version, desk_id, recalls, called_at, recalled_at, started_at,
     finished_at, missed_at, rejoined_at, held_at, resumed_at, left_at, expired_at, from_ticket_id,
-    previous, name, party_size, area
+    previous, name, party_size, area, stage, prioritized_at, extended_at
 FROM tickets
 WHERE venue_id = ?1 AND queue_id = ?2 AND state = 'waiting'
     AND (day, round) = (
@@ -59,7 +59,7 @@ SELECT
     venue_id, ticket_id, queue_id, day, round, number, label, priority, sequence, state, visitor,
     open_key, visit_id, issued_at, version, desk_id, recalls, called_at, recalled_at, started_at,
     finished_at, missed_at, rejoined_at, held_at, resumed_at, left_at, expired_at, from_ticket_id,
-    previous, name, party_size, area
+    previous, name, party_size, area, stage, prioritized_at, extended_at
 FROM tickets
 WHERE venue_id = ?1 AND queue_id = ?2 AND day <= ?3
     AND coalesce(open_key, '') <> ''
@@ -72,6 +72,7 @@ UPDATE tickets SET
     sequence = ?9,
     state = ?10,
     open_key = ?12,
+    visit_id = ?13,
     version = ?15,
     desk_id = ?16,
     recalls = ?17,
@@ -88,7 +89,10 @@ UPDATE tickets SET
     previous = ?29,
     name = ?30,
     party_size = ?31,
-    area = ?32
+    area = ?32,
+    stage = ?33,
+    prioritized_at = ?34,
+    extended_at = ?35
 WHERE venue_id = ?1 AND ticket_id = ?2;
 
 -- name: add_tickets
@@ -96,10 +100,10 @@ INSERT INTO tickets (
     venue_id, ticket_id, queue_id, day, round, number, label, priority, sequence, state, visitor,
     open_key, visit_id, issued_at, version, desk_id, recalls, called_at, recalled_at, started_at,
     finished_at, missed_at, rejoined_at, held_at, resumed_at, left_at, expired_at, from_ticket_id,
-    previous, name, party_size, area
+    previous, name, party_size, area, stage, prioritized_at, extended_at
 ) VALUES (
     ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21,
-    ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32
+    ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35
 );
 
 -- name: tickets_open
@@ -108,10 +112,55 @@ SELECT
     venue_id, ticket_id, queue_id, day, round, number, label, priority, sequence, state, visitor,
     open_key, visit_id, issued_at, version, desk_id, recalls, called_at, recalled_at, started_at,
     finished_at, missed_at, rejoined_at, held_at, resumed_at, left_at, expired_at, from_ticket_id,
-    previous, name, party_size, area
+    previous, name, party_size, area, stage, prioritized_at, extended_at
 FROM tickets
 WHERE venue_id = ?1 AND queue_id = ?2 AND day = ?3 AND round = ?4
     AND coalesce(open_key, '') <> ''
     AND priority <= ?5 AND (priority < ?5 OR sequence > ?6)
 ORDER BY priority DESC, sequence
 LIMIT ?7;
+
+-- name: tickets_at_desk
+-- Who was called to a desk, or is being served there.
+SELECT
+    venue_id, ticket_id, queue_id, day, round, number, label, priority, sequence, state, visitor,
+    open_key, visit_id, issued_at, version, desk_id, recalls, called_at, recalled_at, started_at,
+    finished_at, missed_at, rejoined_at, held_at, resumed_at, left_at, expired_at, from_ticket_id,
+    previous, name, party_size, area, stage, prioritized_at, extended_at
+FROM tickets
+WHERE venue_id = ?1 AND desk_id = ?2 AND (state = 'called' OR state = 'serving');
+
+-- name: tickets_by_number
+-- Who has a number on a day, in whichever round.
+SELECT
+    venue_id, ticket_id, queue_id, day, round, number, label, priority, sequence, state, visitor,
+    open_key, visit_id, issued_at, version, desk_id, recalls, called_at, recalled_at, started_at,
+    finished_at, missed_at, rejoined_at, held_at, resumed_at, left_at, expired_at, from_ticket_id,
+    previous, name, party_size, area, stage, prioritized_at, extended_at
+FROM tickets
+WHERE venue_id = ?1 AND queue_id = ?2 AND day = ?3 AND round BETWEEN 1 AND ?4 AND number = ?5;
+
+-- name: tickets_by_name
+-- Who is called so in a line, by the whole of what the door knows them by or a part of their name.
+SELECT
+    venue_id, ticket_id, queue_id, day, round, number, label, priority, sequence, state, visitor,
+    open_key, visit_id, issued_at, version, desk_id, recalls, called_at, recalled_at, started_at,
+    finished_at, missed_at, rejoined_at, held_at, resumed_at, left_at, expired_at, from_ticket_id,
+    previous, name, party_size, area, stage, prioritized_at, extended_at
+FROM tickets
+WHERE venue_id = ?1 AND queue_id = ?2 AND day = ?3 AND round = ?4
+    AND (visitor = ?5 OR instr(lower(name), lower(?5)) > 0)
+ORDER BY number DESC
+LIMIT ?6;
+
+-- name: tickets_done
+-- Those of a line whose tickets have ended, below a number, the highest first: a page of them.
+SELECT
+    venue_id, ticket_id, queue_id, day, round, number, label, priority, sequence, state, visitor,
+    open_key, visit_id, issued_at, version, desk_id, recalls, called_at, recalled_at, started_at,
+    finished_at, missed_at, rejoined_at, held_at, resumed_at, left_at, expired_at, from_ticket_id,
+    previous, name, party_size, area, stage, prioritized_at, extended_at
+FROM tickets
+WHERE venue_id = ?1 AND queue_id = ?2 AND day = ?3 AND round = ?4 AND number < ?5 AND open_key IS NULL
+ORDER BY number DESC
+LIMIT ?6;

@@ -3,9 +3,10 @@
 -- name: save_visits
 -- Another visit under an id that is taken is refused: its visitor would be NULL.
 INSERT INTO visits (
-    venue_id, visit_id, secret_hash, visitor, state, started_at, finished_at, left_at, ticket_id
+    venue_id, visit_id, secret_hash, visitor, state, started_at, finished_at, left_at, ticket_id,
+    expired_at, open_key, journey, audience, name, priority, stages, pin_failures, locked_at, previous
 ) VALUES (
-    ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9
+    ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19
 )
 ON CONFLICT (venue_id, visit_id) DO UPDATE SET
     visitor = CASE WHEN visits.visitor = excluded.visitor AND visits.started_at = excluded.started_at
@@ -14,10 +15,29 @@ ON CONFLICT (venue_id, visit_id) DO UPDATE SET
     state = excluded.state,
     finished_at = excluded.finished_at,
     left_at = excluded.left_at,
-    ticket_id = excluded.ticket_id;
+    ticket_id = excluded.ticket_id,
+    expired_at = excluded.expired_at,
+    open_key = excluded.open_key,
+    journey = excluded.journey,
+    audience = excluded.audience,
+    name = excluded.name,
+    priority = excluded.priority,
+    stages = excluded.stages,
+    pin_failures = excluded.pin_failures,
+    locked_at = excluded.locked_at,
+    previous = excluded.previous;
 
 -- name: visits_by_key
 SELECT
-    venue_id, visit_id, secret_hash, visitor, state, started_at, finished_at, left_at, ticket_id
+    venue_id, visit_id, secret_hash, visitor, state, started_at, finished_at, left_at, ticket_id,
+    expired_at, open_key, journey, audience, name, priority, stages, pin_failures, locked_at, previous
 FROM visits
 WHERE venue_id = ?1 AND visit_id = ?2;
+
+-- name: visits_by_open_key
+-- The one planned visit that a visitor has open.
+SELECT
+    venue_id, visit_id, secret_hash, visitor, state, started_at, finished_at, left_at, ticket_id,
+    expired_at, open_key, journey, audience, name, priority, stages, pin_failures, locked_at, previous
+FROM visits
+WHERE venue_id = ?1 AND open_key = ?2;

@@ -1,0 +1,99 @@
+"""Desks: opened by whoever sits there, on a break until, closed. Rows of their own: a new set-up leaves them alone."""
+
+from dawr.domain import Desk, DeskNow, Venue
+from dawr.domain.desk import checked_break, closed
+from dawr.operations.operation import Operation, View
+from dawr.operations.pins import make_pins
+from dawr.operations.rows import DESKS, PINS
+from dawr.operations.timers import set_alarm
+from dawr.operations.transaction import Transaction
+from dawr.ports import Wants
+
+
+class _OfDesk(Operation[DeskNow], frozen=True):
+    desk: str
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        wants.add(DESKS)
+
+
+class OpenDesk(_OfDesk, frozen=True):
+    """Sit down, or come back. Whoever sat there before gives way. Its queues have their PINs from now on."""
+
+    chance: str = ""
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        super().wants(venue, wants)
+        wants.add(PINS)
+
+    def decide(self, tx: Transaction, now: int) -> DeskNow:
+        desk, before = _desk(tx, self.desk)
+        make_pins(tx, desk.queues, self.chance, now)
+        if before.state == "open" and before.occupant == tx.origin.actor and not before.misses:
+            return before
+        return put_open(tx, desk, tx.origin.actor, now)
+
+
+class BreakDesk(_OfDesk, frozen=True):
+    """Nobody is called there until then, and nobody is missed."""
+
+    until: int
+
+    def decide(self, tx: Transaction, now: int) -> DeskNow:
+        desk, before = _desk(tx, self.desk)
+        until = checked_break(self.until, now)
+        occupant = before.occupant if before.state != "closed" else tx.origin.actor
+        now_on_break = DeskNow(tx.venue.id, desk.id, "break", occupant, now, until)
+        tx.put(DESKS, now_on_break)
+        set_alarm(tx, "break", desk.id, until)
+        set_alarm(tx, "close", desk.id, tx.venue.end_of(tx.day))
+        tx.happened("desk.on_break", None, desk=desk.id, state="break", until=until)
+        return now_on_break
+
+
+class CloseDesk(_OfDesk, frozen=True):
+    def decide(self, tx: Transaction, now: int) -> DeskNow:
+        desk, before = _desk(tx, self.desk)
+        return before if before.state == "closed" else put_closed(tx, desk, now)
+
+
+class LookAtDesks(View[list[DeskNow]], frozen=True):
+    """Every desk of the venue, in the order of its set-up."""
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        wants.add(DESKS)
+
+    def look(self, tx: Transaction, now: int) -> list[DeskNow]:
+        return [desk_now(tx, desk) for desk in tx.venue.desks]
+
+
+def desk_now(tx: Transaction, desk: Desk) -> DeskNow:
+    return tx.find(DESKS, desk.id) or closed(tx.venue.id, desk.id)
+
+
+def put_open(tx: Transaction, desk: Desk, occupant: str | None, now: int) -> DeskNow:
+    opened = DeskNow(tx.venue.id, desk.id, "open", occupant, now)
+    tx.put(DESKS, opened)
+    set_alarm(tx, "close", desk.id, tx.venue.end_of(tx.day))
+    call_after(tx, desk, now)
+    tx.happened("desk.opened", None, desk=desk.id, state="open", by=occupant)
+    return opened
+
+
+def put_closed(tx: Transaction, desk: Desk, now: int) -> DeskNow:
+    done = DeskNow(tx.venue.id, desk.id, "closed", None, now)
+    tx.put(DESKS, done)
+    tx.happened("desk.closed", None, desk=desk.id, state="closed")
+    return done
+
+
+def call_after(tx: Transaction, desk: Desk, now: int) -> None:
+    """The desk calls by itself after the shortest time that one of its queues says."""
+    seconds = [queue.auto_call for code in desk.queues if (queue := tx.venue.queue(code)).auto_call is not None]
+    if seconds:
+        set_alarm(tx, "call", desk.id, now + min(seconds) * 1000)
+
+
+def _desk(tx: Transaction, code: str) -> tuple[Desk, DeskNow]:
+    desk = tx.venue.desk(code)
+    return desk, desk_now(tx, desk)

@@ -1,0 +1,233 @@
+"""How a visit goes on when one of its tickets ends: finishing, choosing what is next and issuing it are one change.
+
+No finish is refused because of what comes next: where no queue takes the visitor, the stage stays ready, and the
+clock enters it once one does.
+"""
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+import msgspec
+
+from dawr.domain import (
+    Alarm,
+    Candidate,
+    More,
+    Queue,
+    Ticket,
+    Venue,
+    Verb,
+    Visit,
+)
+from dawr.domain import choice as choices
+from dawr.domain.day import service_day
+from dawr.domain.events import NOTHING_MORE
+from dawr.domain.ticket import open_key, planned_key, successor
+from dawr.operations.rows import ALARMS, VISITS
+from dawr.operations.transaction import Transaction
+
+EndState = Literal["finished", "left", "expired"]
+
+STATE_AFTER: Final[Mapping[Verb, EndState]] = {"finish": "finished", "leave": "left", "expire": "expired"}
+LOOKED_AGAIN_MS: Final = 20 * 1000
+"""A queue that is closed or full may take people at any moment: so often the clock looks whether it does."""
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """What could be next, in the order of the plan, and what is."""
+
+    stages: list[int]
+    candidates: list[Candidate]
+
+    @property
+    def best(self) -> Candidate | None:
+        return choices.best(self.candidates)
+
+    @property
+    def stage(self) -> int | None:
+        best = self.best
+        return None if best is None else self.stages[self.candidates.index(best)]
+
+
+def end(
+    tx: Transaction,
+    verb: Verb,
+    before: Ticket,
+    after: Ticket,
+    now: int,
+    *,
+    more: More = NOTHING_MORE,
+    for_good: bool = False,
+) -> Ticket:
+    """A ticket ends, and its visit with it or goes on. `for_good`: the visitor leaves, not only this queue."""
+    tx.must_have(lines=[before.line_key], rows={VISITS: {before.visit_id}})
+    visit = tx.find(VISITS, before.visit_id)
+    if visit is None or not visit.is_open or visit.ticket_id != before.ticket_id:
+        return tx.record(verb, after, before=before, more=more)
+    if visit.is_planned and verb == "finish":
+        return _advance(tx, visit, before, after, more=more)
+    ended = tx.record(verb, after, before=before, more=more)
+    if not visit.is_planned or for_good or before.day < tx.day:
+        changed = visit.ended(STATE_AFTER[verb], now)
+        if visit.is_planned:
+            tell(tx, changed)
+    else:
+        changed = made_ready(tx, visit, before)
+    tx.put_visit(changed.remembering(visit, ended.version))
+    return ended
+
+
+def go_on(tx: Transaction, visit: Visit, now: int, choice: Choice) -> Visit:
+    """Enter the best of what could be next, wait until something is, or be done."""
+    if not choice.stages:
+        done = visit.ended("finished", now)
+        tell(tx, done)
+        return done
+    at = choice.stage
+    return _parked(tx, visit, choice, now) if at is None else _entered(tx, visit, at, now)
+
+
+def choose(tx: Transaction, visit: Visit, now: int, stages: list[int] | None = None) -> Choice:
+    """All candidates' lines are asked for at once. Whoever waits to enter a stage keeps to what they wait for."""
+    plan = visit.plan
+    if stages is None:
+        stages = [at for at, stage in enumerate(plan) if stage.state == "ready"] or visit.next_stages()
+    queues = [tx.venue.queue(plan[at].queue) for at in stages]
+    tx.must_have(
+        current_lines=[queue.id for queue in queues], open_keys=[open_key(queue.id, visit.visitor) for queue in queues]
+    )
+    floor = floor_of(tx, visit)
+    candidates = [
+        choices.candidate(
+            queue,
+            tx.line(queue.id),
+            now,
+            zone=tx.venue.zone,
+            walks=tx.venue.walking_minutes,
+            floor=floor,
+            audience=visit.audience or "any",
+            priority=visit.priority,
+        )
+        for queue in queues
+    ]
+    return Choice(stages, candidates)
+
+
+def floor_of(tx: Transaction, visit: Visit) -> str | None:
+    """Where the visitor is: where their latest ticket was. Before the first one, nobody knows."""
+    latest = next(
+        (stage for stage in visit.plan if stage.ticket_id is not None and stage.ticket_id == visit.ticket_id), None
+    )
+    return None if latest is None else tx.venue.queue(latest.queue).floor
+
+
+def is_over(venue: Venue, visit: Visit, tx: Transaction) -> bool:
+    """Whether the visit's day has ended."""
+    return service_day(visit.started_at, zone=venue.zone, day_start=venue.day_start) < tx.day
+
+
+def tell(tx: Transaction, visit: Visit, kind: str | None = None, **facts: str | int | None) -> None:
+    """Record what happened to a visit as a whole: by default, that it ended."""
+    queue_id = None
+    tx.happened(kind or f"visit.{visit.state}", queue_id, visit=visit.visit_id, **facts)
+
+
+def made_ready(tx: Transaction, visit: Visit, ticket: Ticket) -> Visit:
+    """The stage can be entered again, until the day ends."""
+    at = next((at for at, stage in enumerate(visit.plan) if stage.ticket_id == ticket.ticket_id), None)
+    if at is None:
+        return visit
+    _look_at(tx, visit, tx.venue.end_of(tx.day))
+    return visit.with_stage(at, state="ready")
+
+
+def issue_to(
+    tx: Transaction, visit: Visit, queue: Queue, now: int, *, stage: int | None, came_from: Ticket | None = None
+) -> Ticket:
+    """A number in the next queue, at the end of its line, under the same visit."""
+    line = tx.line(queue.id).with_next_number(queue)
+    key = open_key if stage is None else planned_key
+    previous_id = came_from.ticket_id if came_from is not None else visit.ticket_id
+    ticket = Ticket(
+        venue_id=tx.venue.id,
+        ticket_id=successor(previous_id or visit.visit_id, tx.venue.id, now, tx.next_version),
+        queue_id=queue.id,
+        day=line.day,
+        round=line.round,
+        number=line.last_number,
+        label=queue.label(line.last_number),
+        priority=visit.priority if came_from is None else came_from.priority,
+        sequence=tx.next_version,
+        version=tx.next_version,
+        state="waiting",
+        visitor=visit.visitor,
+        open_key=key(queue.id, visit.visitor),
+        visit_id=visit.visit_id,
+        issued_at=now,
+        from_ticket_id=previous_id,
+        name=visit.name if came_from is None else came_from.name,
+        party_size=1 if came_from is None else came_from.party_size,
+        area=None if came_from is None else came_from.area,
+        stage=stage,
+    )
+    return tx.record("issue", ticket, line=line, more=More(visit=visit.visit_id))
+
+
+def _advance(tx: Transaction, visit: Visit, before: Ticket, after: Ticket, *, more: More) -> Ticket:
+    now = tx.now
+    at = next((at for at, stage in enumerate(visit.plan) if stage.ticket_id == before.ticket_id), None)
+    done = visit if at is None else visit.with_stage(at, state="completed")
+    is_late = before.day < tx.day and bool(done.next_stages())
+    choice = Choice([], []) if is_late else choose(tx, done, now, done.next_stages())
+    best = choice.best
+    finished = tx.record(
+        "finish", after, before=before, more=msgspec.structs.replace(more, next=None if best is None else best.queue_id)
+    )
+    if is_late:
+        gone_on = done.ended("expired", now)
+        tell(tx, gone_on)
+    else:
+        gone_on = go_on(tx, done, now, choice)
+    tx.put_visit(gone_on.remembering(visit, finished.version))
+    return finished
+
+
+def _entered(tx: Transaction, visit: Visit, at: int, now: int) -> Visit:
+    queue = tx.venue.queue(visit.plan[at].queue)
+    held = tx.open_ticket(open_key(queue.id, visit.visitor))
+    if held is not None and tx.line(queue.id).has_ended(held):
+        end(tx, "expire", held, held.after("expire", now), now)
+        held = None
+    ticket = issue_to(tx, visit, queue, now, stage=at) if held is None else _adopted(tx, visit, held, at, now)
+    return visit.entered(at, ticket)
+
+
+def _adopted(tx: Transaction, visit: Visit, held: Ticket, at: int, now: int) -> Ticket:
+    """The visitor stands there already: that ticket is the stage's now. The link that came with it leads nowhere."""
+    tx.must_have(lines=[held.line_key], rows={VISITS: {held.visit_id}})
+    single = tx.find(VISITS, held.visit_id)
+    if single is not None:
+        tx.put(VISITS, msgspec.structs.replace(single.ended("left", now), ticket_id=None))
+    after = msgspec.structs.replace(
+        held, visit_id=visit.visit_id, stage=at, open_key=planned_key(held.queue_id, held.visitor), previous=None
+    )
+    return tx.rewrite("ticket.adopted", held, after, tx.line_at(held.line_key), more=More(visit=visit.visit_id))
+
+
+def _parked(tx: Transaction, visit: Visit, choice: Choice, now: int) -> Visit:
+    """Nothing takes the visitor now. The clock looks again when something opens, or soon if nobody knows when."""
+    day_ends = tx.venue.end_of(tx.day)
+    opens = [c.opens_at for c in choice.candidates if c.opens_at is not None]
+    unsure = [now + LOOKED_AGAIN_MS for c in choice.candidates if c.left_out in {"closed", "full"}]
+    _look_at(tx, visit, min([day_ends, *opens, *unsure]))
+    if all(visit.plan[at].state == "ready" for at in choice.stages):
+        return visit
+    plan = list(visit.plan)
+    for at in choice.stages:
+        plan[at] = msgspec.structs.replace(plan[at], state="ready")
+    tell(tx, visit, "visit.parked", opens_at=min(opens, default=None))
+    return visit.with_plan(plan)
+
+
+def _look_at(tx: Transaction, visit: Visit, due_at: int) -> None:
+    tx.put(ALARMS, Alarm(tx.venue.id, "enter", visit.visit_id, due_at))

@@ -1,0 +1,322 @@
+"""Exit PINs: made when first needed, typed by who leaves, changed by staff. None is ever in an event.
+
+A PIN that fails is counted although the command is refused: against the visit, which is locked by the fifth, and
+against the queue, whose staff are warned.
+"""
+
+from typing import ClassVar
+
+import msgspec
+
+from dawr.domain import DeskNow, Link, Pin, Queue, QueueCode, QueueId, Ticket, Venue, Visit
+from dawr.domain.errors import (
+    NotAtThisDesk,
+    NotEntered,
+    NotInQueue,
+    NotItsTurn,
+    NumberWrong,
+    PinForeign,
+    PinNeeded,
+    PinRefused,
+    PinRotated,
+    PinTaken,
+    PinWrong,
+    Refused,
+    TicketInWrongState,
+    UnknownVisit,
+    VisitLocked,
+)
+from dawr.domain.pin import new_pin, read_pin
+from dawr.domain.ticket import checked_visitor, open_key, planned_key
+from dawr.operations.journeys import tell
+from dawr.operations.operation import Operation, View
+from dawr.operations.rows import DESKS, PINS, VISITS
+from dawr.operations.staff import finish
+from dawr.operations.ticket import change, visit_behind
+from dawr.operations.transaction import Transaction
+from dawr.operations.visits import Whereabouts, whereabouts
+from dawr.ports import Wants
+
+
+class Went(msgspec.Struct, frozen=True):
+    """A stage that was finished, and where its visitor is now."""
+
+    ticket: Ticket
+    now: Whereabouts
+
+
+class _Leaving(Operation[Went], frozen=True):
+    """A refusal is not kept: under the same key, the corrected PIN is judged anew."""
+
+    keeps_refusals: ClassVar[bool] = False
+
+    queue: str
+    pin: str | None
+    attempt: str
+    """Tells one request from another: a retry of one that failed is not counted again."""
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        wants.current_lines.add(venue.queue(self.queue).id)
+        wants.add(PINS)
+
+
+class VerifyPin(_Leaving, frozen=True):
+    """Finish the stage that a visitor is at, and go on to the next."""
+
+    visitor: str | None = None
+    link: Link | None = None
+    """One of the two says whose visit it is."""
+    number: int | None = None
+    """None: whoever holds the link need not say it."""
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        super().wants(venue, wants)
+        if self.link is not None:
+            wants.add(VISITS, self.link.visit_id)
+        else:
+            visitor = checked_visitor(self.visitor or "")
+            wants.visitors.add(visitor)
+            wants.open_keys.add(planned_key(venue.queue(self.queue).id, visitor))
+
+    def decide(self, tx: Transaction, now: int) -> Went | Refused:
+        pin = None if self.pin is None else read_pin(self.pin)
+        visit = self._visit(tx)
+        queue = tx.venue.queue(self.queue)
+        stage = visit.plan[visit.stage_of(queue.id)]
+        if stage.state == "ready":
+            raise NotEntered(queue.id)
+        if stage.state != "in_queue" or stage.ticket_id is None:
+            raise NotItsTurn(queue.id, stage.state)
+        ticket = tx.ticket(stage.ticket_id)
+        if self.number is not None and self.number != ticket.number:
+            raise NumberWrong
+        if stage.pin:
+            refusal = judge(tx, visit, queue, pin, self.attempt)
+            if refusal is not None:
+                return refusal
+            finished = finish(tx, ticket, now, "pin")
+        else:
+            finished = change(tx, ticket.ticket_id, "finish", now)
+        return Went(finished, whereabouts(tx, tx.get(VISITS, visit.visit_id), now))
+
+    def _visit(self, tx: Transaction) -> Visit:
+        if self.link is not None:
+            visit = visit_behind(tx, self.link)
+            visit.must_be_open("go on with")
+            return visit
+        planned = tx.planned_visit(checked_visitor(self.visitor or ""))
+        if planned is None:
+            raise UnknownVisit
+        return planned
+
+
+class Done(_Leaving, frozen=True):
+    """Finish whoever the door knows by name. Who waits is finished by staff, or by the right PIN.
+
+    Somebody with a plan is found by staff, and by whoever knows the PIN: to all others it is as if the PIN were wrong,
+    whether the visitor is here or not.
+    """
+
+    visitor: str = ""
+    by_staff: bool = False
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        super().wants(venue, wants)
+        queue, visitor = venue.queue(self.queue), checked_visitor(self.visitor)
+        wants.open_keys |= {open_key(queue.id, visitor), planned_key(queue.id, visitor)}
+
+    def decide(self, tx: Transaction, now: int) -> Went | Refused:
+        pin = None if self.pin is None else read_pin(self.pin)
+        queue, visitor = tx.venue.queue(self.queue), checked_visitor(self.visitor)
+        ticket = tx.open_ticket(open_key(queue.id, visitor))
+        if ticket is not None:
+            return self._single(tx, queue, ticket, pin, now)
+        ticket = tx.open_ticket(planned_key(queue.id, visitor))
+        if self.by_staff and ticket is not None:
+            return self._finished(tx, queue, ticket, now)
+        if self.by_staff or pin is None:
+            raise NotInQueue(queue.id)
+        if ticket is None:
+            raise PinWrong
+        visit = tx.get(VISITS, ticket.visit_id)
+        refusal = judge(tx, visit, queue, pin, self.attempt)
+        return PinWrong() if refusal is not None else _went(tx, finish(tx, ticket, now, "pin"), now)
+
+    def _single(self, tx: Transaction, queue: Queue, ticket: Ticket, pin: str | None, now: int) -> Went | Refused:
+        if self.by_staff:
+            return self._finished(tx, queue, ticket, now)
+        if ticket.state == "waiting" and pin is not None:
+            refusal = judge(tx, tx.get(VISITS, ticket.visit_id), queue, pin, self.attempt)
+            if refusal is not None:
+                return refusal
+            return _went(tx, finish(tx, ticket, now, "pin"), now)
+        return _went(tx, change(tx, ticket.ticket_id, "finish", now), now)
+
+    def _finished(self, tx: Transaction, queue: Queue, ticket: Ticket, now: int) -> Went:
+        if ticket.state == "waiting":
+            queue.must_call_people()
+        if ticket.state == "missed":
+            raise TicketInWrongState(ticket.label, ticket.state, "finish")
+        return _went(tx, finish(tx, ticket, now, "other"), now)
+
+
+def _went(tx: Transaction, ticket: Ticket, now: int) -> Went:
+    visit = tx.get(VISITS, ticket.visit_id)
+    return Went(ticket, whereabouts(tx, visit, now))
+
+
+def judge(tx: Transaction, visit: Visit, queue: Queue, pin: str | None, attempt: str) -> PinRefused | None:
+    """None: the PIN is right. A wrong one is counted, and so is another queue's; one changed just now is not."""
+    now = tx.now
+    if visit.locked_at is not None:
+        return VisitLocked()
+    if pin is None:
+        return PinNeeded(queue.id)
+    pins = {row.queue_id: row for row in tx.all(PINS) if row.day == tx.day}
+    mine = pins.get(queue.id)
+    if mine is not None and mine.pin == pin:
+        return None
+    if mine is not None and mine.was(pin, now):
+        return PinRotated()
+    if not visit.has_counted(now, attempt):
+        visit = _count(tx, visit, mine, queue, attempt)
+    left = visit.tries_left(now)
+    return PinForeign(left) if any(row.pin == pin for row in pins.values()) else PinWrong(left)
+
+
+def _count(tx: Transaction, visit: Visit, mine: Pin | None, queue: Queue, attempt: str) -> Visit:
+    now = tx.now
+    failed = visit.failed(now, attempt)
+    tx.put_visit(failed)
+    tx.happened("pin.failed", queue.id, visit=visit.visit_id, tries_left=failed.tries_left(now))
+    if failed.locked_at is not None:
+        tell(tx, failed, "visit.locked")
+    if mine is not None:
+        counted, is_warning = mine.with_failure(now)
+        tx.put(PINS, counted)
+        if is_warning:
+            tx.happened("pin.warned", queue.id)
+    return failed
+
+
+class PinOf(msgspec.Struct, frozen=True):
+    queue_id: QueueId
+    pin: str
+
+
+class _Pins(Operation[list[PinOf]], frozen=True):
+    chance: str
+    """Random: the PIN is made of it."""
+    is_manager: bool
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        wants.add(PINS)
+        wants.add(DESKS)
+
+
+class GivePin(_Pins, frozen=True):
+    """The queue's PIN of today, made if there is none yet. Who may see it: managers, and whoever sits there."""
+
+    queue: QueueCode = ""
+
+    def decide(self, tx: Transaction, now: int) -> list[PinOf]:
+        queue = tx.venue.queue(self.queue)
+        must_sit_at(tx, queue.id, is_manager=self.is_manager)
+        return [_shown(_ensure(tx, queue.id, self.chance, now))]
+
+
+class RotatePin(_Pins, frozen=True):
+    """Another PIN for a queue: a given one, or one that is made."""
+
+    queue: QueueCode = ""
+    pin: str | None = None
+
+    def decide(self, tx: Transaction, now: int) -> list[PinOf]:
+        queue = tx.venue.queue(self.queue)
+        must_sit_at(tx, queue.id, is_manager=self.is_manager)
+        return [_shown(_rotate(tx, queue.id, self.chance, now, self.pin))]
+
+
+class RenewPins(_Pins, frozen=True):
+    """Another PIN for every queue."""
+
+    def decide(self, tx: Transaction, now: int) -> list[PinOf]:
+        return [_shown(_rotate(tx, queue.id, f"{self.chance}:{queue.id}", now, None)) for queue in tx.venue.queues]
+
+
+class LookAtPin(View[tuple[Queue, int, Pin | None]], frozen=True):
+    """A queue, how long PINs are here, and today's, if it is there and whoever asks may see it."""
+
+    queue: str
+    actor: str | None
+    is_manager: bool
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        wants.add(PINS)
+        wants.add(DESKS)
+
+    def look(self, tx: Transaction, now: int) -> tuple[Queue, int, Pin | None]:
+        queue = tx.venue.queue(self.queue)
+        pin = tx.find(PINS, queue.id)
+        may = self.is_manager or _sits_at(tx, queue.id, self.actor)
+        return queue, tx.venue.pin_length, pin if may and pin is not None and pin.day == tx.day else None
+
+
+def must_sit_at(tx: Transaction, queue_id: QueueId, *, is_manager: bool) -> None:
+    """Roles are the whole venue's: that somebody is this queue's staff is known from the desk they opened."""
+    if not is_manager and not _sits_at(tx, queue_id, tx.origin.actor):
+        raise NotAtThisDesk(queue_id)
+
+
+def make_pins(tx: Transaction, queues: tuple[QueueId, ...], chance: str, now: int) -> None:
+    """Those that are not there yet."""
+    for queue_id in queues:
+        _ensure(tx, queue_id, f"{chance}:{queue_id}", now)
+
+
+def _sits_at(tx: Transaction, queue_id: QueueId, actor: str | None) -> bool:
+    taken: list[DeskNow] = [desk for desk in tx.all(DESKS) if desk.has(actor)]
+    serving = {desk.id for desk in tx.venue.desks if queue_id in desk.queues}
+    return any(desk.desk_id in serving for desk in taken)
+
+
+def _shown(pin: Pin) -> PinOf:
+    return PinOf(pin.queue_id, pin.pin)
+
+
+def _ensure(tx: Transaction, queue_id: QueueId, chance: str, now: int) -> Pin:
+    known = tx.find(PINS, queue_id)
+    if known is not None and known.day == tx.day:
+        return known
+    pin = Pin(tx.venue.id, queue_id, tx.day, _unused(tx, queue_id, chance), now)
+    tx.put(PINS, pin)
+    return pin
+
+
+def _rotate(tx: Transaction, queue_id: QueueId, chance: str, now: int, wanted: str | None) -> Pin:
+    known = tx.find(PINS, queue_id)
+    pin = _unused(tx, queue_id, chance) if wanted is None else _free(tx, queue_id, read_pin(wanted), now)
+    if known is not None and known.day == tx.day:
+        changed = known.changed_to(pin, now)
+    else:
+        changed = Pin(tx.venue.id, queue_id, tx.day, pin, now)
+    tx.put(PINS, changed)
+    tx.happened("pin.rotated", queue_id)
+    return changed
+
+
+def _unused(tx: Transaction, queue_id: QueueId, chance: str) -> str:
+    """No other queue's, and not the one that this queue had a moment ago."""
+    todays = [row for row in tx.all(PINS) if row.day == tx.day]
+    mine = tx.find(PINS, queue_id)
+    earlier = [] if mine is None else [pin for pin, _ in msgspec.json.decode(mine.rotated)]
+    return new_pin(chance, tx.venue.pin_length, [*(row.pin for row in todays), *earlier])
+
+
+def _free(tx: Transaction, queue_id: QueueId, pin: str, now: int) -> str:
+    if len(pin) != tx.venue.pin_length:
+        raise PinTaken
+    for row in tx.all(PINS):
+        if row.day == tx.day and (row.pin == pin or (row.queue_id == queue_id and row.was(pin, now))):
+            raise PinTaken
+    return pin

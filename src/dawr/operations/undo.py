@@ -1,0 +1,87 @@
+"""Take back what happened last to a ticket: it, its line's counts and its visit are as they were.
+
+Only the latest change, within a while, and only while nobody has built on it: what was given to somebody else since
+stays theirs.
+"""
+
+from typing import Final
+
+import msgspec
+
+from dawr.domain import Ticket, Visit
+from dawr.domain.errors import CannotUndo, ChangedSince, LineEnded, PlaceTaken, UndoTooLate
+from dawr.operations.rows import VISITS
+from dawr.operations.ticket import OfTicket
+from dawr.operations.transaction import Transaction
+
+MS_PER_MINUTE: Final = 60_000
+
+
+class Undo(OfTicket[Ticket], frozen=True):
+    version: int
+    """Of the change: if it is not the latest any more, whoever asks has not seen what came since."""
+    within_minutes: int = 10
+
+    def decide(self, tx: Transaction, now: int) -> Ticket:
+        ticket = tx.ticket(self.ticket_id)
+        if ticket.version != self.version:
+            raise ChangedSince(ticket.label, ticket.version)
+        if ticket.previous is None or ticket.state == "expired":
+            raise CannotUndo(ticket.label)
+        if now - _changed_at(ticket) > self.within_minutes * MS_PER_MINUTE:
+            raise UndoTooLate(ticket.label, self.within_minutes)
+        restored, current = ticket.before()
+        tx.must_have(
+            lines=[ticket.line_key],
+            rows={VISITS: {ticket.visit_id}},
+            current_lines=[ticket.queue_id],
+            open_keys=[] if restored.open_key is None else [restored.open_key],
+        )
+        _must_have_room(tx, ticket, restored)
+        visit = _visit_before(tx, ticket, now)
+        line = tx.line_at(ticket.line_key).uncounting(ticket, restored, current)
+        undone = tx.rewrite("ticket.undone", ticket, restored, line)
+        if visit is not None:
+            tx.put_visit(visit)
+        return undone
+
+
+def _changed_at(ticket: Ticket) -> int:
+    replaced = msgspec.json.decode(ticket.previous or "{}")
+    stamps = [getattr(ticket, name) for name in replaced if name.endswith("_at")]
+    return max((stamp for stamp in stamps if stamp is not None), default=ticket.issued_at)
+
+
+def _must_have_room(tx: Transaction, ticket: Ticket, restored: Ticket) -> None:
+    if tx.line(ticket.queue_id).has_ended(restored):
+        raise LineEnded(ticket.label, "undo")
+    if restored.open_key is not None:
+        other = tx.open_ticket(restored.open_key)
+        if other is not None and other.ticket_id != ticket.ticket_id:
+            raise PlaceTaken(ticket.label, f"the visitor has number {other.label} in this queue since.")
+
+
+def _visit_before(tx: Transaction, ticket: Ticket, now: int) -> Visit | None:
+    """The visit as it was before the change, if that changed it. What it went on to is given up, its number used."""
+    visit = tx.find(VISITS, ticket.visit_id)
+    if visit is None or (visit.is_open and visit.ticket_id == ticket.ticket_id and visit.previous is None):
+        return None
+    restored = visit.restored(ticket.version)
+    if restored is None:
+        if ticket.is_open:  # what it was undone from left the visit alone
+            return None
+        raise PlaceTaken(ticket.label, "the visit has changed since.")
+    if restored.open_key is not None and restored.open_key != visit.open_key:
+        other = tx.planned_visit(restored.open_key)
+        if other is not None:
+            raise PlaceTaken(ticket.label, "the visitor has begun another visit since.")
+    if visit.ticket_id is not None and visit.ticket_id != restored.ticket_id:
+        _give_up(tx, ticket, tx.ticket(visit.ticket_id), now)
+    return restored
+
+
+def _give_up(tx: Transaction, ticket: Ticket, following: Ticket, now: int) -> None:
+    if following.state != "waiting" or following.previous is not None:
+        raise PlaceTaken(ticket.label, f"the visitor is {following.state} in queue {following.queue_id} by now.")
+    tx.must_have(lines=[following.line_key])
+    tx.record("leave", following.after("leave", now), before=following)

@@ -1,0 +1,226 @@
+"""A visit that has a plan: begun by what somebody came for, gone on with by whoever holds its link."""
+
+import msgspec
+
+from dawr.domain import (
+    Audience,
+    Candidate,
+    Journey,
+    Link,
+    PlannedStage,
+    Ticket,
+    Venue,
+    Visit,
+    VisitId,
+    Why,
+)
+from dawr.domain.errors import InvalidValue, NothingToEnter, UnknownVisit
+from dawr.domain.journey import is_for
+from dawr.domain.ticket import PRIORITIES, checked_visitor
+from dawr.operations import journeys
+from dawr.operations.operation import Operation, View
+from dawr.operations.rows import VISITS
+from dawr.operations.ticket import Joined, change, standing_of, ticket_behind, visit_behind
+from dawr.operations.transaction import Transaction
+from dawr.operations.visitor import Rejoin
+from dawr.ports import Wants
+
+
+class Whereabouts(msgspec.Struct, frozen=True):
+    """A visit, where its visitor stands, and what they wait for if they stand nowhere."""
+
+    visit: Visit
+    joined: Joined | None
+    """The ticket it has come to, ended or not."""
+    awaited: list[Candidate]
+    """What could be entered if it took people: why it does not, and when it will."""
+    already: bool = False
+    """The visit was there before; nothing was begun."""
+
+    @property
+    def ticket(self) -> Ticket | None:
+        return None if self.joined is None else self.joined.ticket
+
+
+def whereabouts(tx: Transaction, visit: Visit, now: int, *, already: bool = False) -> Whereabouts:
+    joined = None if visit.ticket_id is None else standing_of(tx, tx.ticket(visit.ticket_id))
+    awaited: list[Candidate] = []
+    if visit.is_planned and visit.is_open and visit.current is None:
+        awaited = journeys.choose(tx, visit, now).candidates
+    return Whereabouts(visit, joined, awaited, already)
+
+
+class StartVisit(Operation[Whereabouts], frozen=True):
+    """Begin a journey and enter its first queue. Whoever has one under way begins no other."""
+
+    journey: str
+    visitor: str
+    audience: Audience
+    visit_id: VisitId
+    secret_hash: str
+    name: str | None = None
+    priority: int = 0
+    why: Why = "other"
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        wants.visitors.add(checked_visitor(self.visitor))
+        first = venue.journey(self.journey, self.audience).stages[0]
+        wants.current_lines.add(first.queue)
+
+    def decide(self, tx: Transaction, now: int) -> Whereabouts:
+        visitor = checked_visitor(self.visitor)
+        journey = tx.venue.journey(self.journey, self.audience)
+        if not 0 <= self.priority < PRIORITIES:
+            raise InvalidValue("priority", f"Priority is between 0 and {PRIORITIES - 1}.")
+        under_way = tx.planned_visit(visitor)
+        if under_way is not None and not journeys.is_over(tx.venue, under_way, tx):
+            return whereabouts(tx, under_way, now, already=True)
+        tx.venue.must_be_active()
+        if under_way is not None:
+            expire_visit(tx, under_way, now)
+        visit = Visit(
+            tx.venue.id,
+            self.visit_id,
+            self.secret_hash,
+            visitor,
+            "open",
+            now,
+            open_key=visitor,
+            journey=journey.id,
+            audience=self.audience,
+            name=None if self.name is None else checked_visitor(self.name, field="name"),
+            priority=self.priority,
+        ).with_plan(plan_for(tx.venue, journey, self.audience))
+        choice = journeys.choose(tx, visit, now)
+        journeys.tell(tx, visit, "visit.started", journey=journey.id)
+        visit = journeys.go_on(tx, visit, now, choice)
+        tx.put_visit(visit)
+        return whereabouts(tx, visit, now)
+
+
+def plan_for(venue: Venue, journey: Journey, audience: Audience) -> list[PlannedStage]:
+    """The journey's stages that are for this visitor, as they are today."""
+    return [
+        PlannedStage(stage.queue, pin=stage.pin, fixed=stage in journey.fixed)
+        for stage in journey.stages
+        if is_for(venue.queue(stage.queue).audience, audience)
+    ]
+
+
+def expire_visit(tx: Transaction, visit: Visit, now: int) -> None:
+    """Its day has ended. So does its ticket, if it has one."""
+    if visit.ticket_id is not None and tx.ticket(visit.ticket_id).is_open:
+        change(tx, visit.ticket_id, "expire", now)
+        return
+    expired = visit.ended("expired", now)
+    journeys.tell(tx, expired)
+    tx.put_visit(expired)
+
+
+def enter(tx: Transaction, visit: Visit, now: int) -> Visit:
+    """Go into the next queue, if a stage is ready and a queue takes them."""
+    visit.must_be_open("enter")
+    if not visit.is_planned or visit.current is not None:
+        raise NothingToEnter
+    gone_on = journeys.go_on(tx, visit, now, journeys.choose(tx, visit, now))
+    if gone_on is not visit:
+        tx.put_visit(gone_on)
+    return gone_on
+
+
+class _ByLink(Operation[Whereabouts], frozen=True):
+    link: Link
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        wants.add(VISITS, self.link.visit_id)
+
+
+class EnterByLink(_ByLink, frozen=True):
+    """Go into the next queue, where the visitor was taken out of one or nothing took them before."""
+
+    def decide(self, tx: Transaction, now: int) -> Whereabouts:
+        return whereabouts(tx, enter(tx, visit_behind(tx, self.link), now), now)
+
+
+class LeaveByLink(_ByLink, frozen=True):
+    """Give the place up and go home, by whoever holds the visit's secret link."""
+
+    def decide(self, tx: Transaction, now: int) -> Whereabouts:
+        visit = visit_behind(tx, self.link)
+        if visit.ticket_id is None or (visit.is_planned and not tx.ticket(visit.ticket_id).is_open):
+            visit.must_be_open("leave")
+            left = visit.ended("left", now)
+            journeys.tell(tx, left)
+            tx.put_visit(left)
+        else:
+            change(tx, ticket_behind(tx, self.link).ticket_id, "leave", now, for_good=True)
+        return whereabouts(tx, tx.get(VISITS, visit.visit_id), now)
+
+
+class RejoinByLink(_ByLink, frozen=True):
+    """Come back after a missed call, to the end of the line."""
+
+    def decide(self, tx: Transaction, now: int) -> Whereabouts:
+        Rejoin(ticket_behind(tx, self.link).ticket_id).decide(tx, now)
+        return whereabouts(tx, visit_behind(tx, self.link), now)
+
+
+class LookAtVisit(View[Whereabouts], frozen=True):
+    """Where the holder of a visit's link stands."""
+
+    link: Link
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        wants.add(VISITS, self.link.visit_id)
+
+    def look(self, tx: Transaction, now: int) -> Whereabouts:
+        visit = visit_behind(tx, self.link)
+        if visit.ticket_id is None and not visit.is_planned:
+            raise UnknownVisit
+        return whereabouts(tx, visit, now)
+
+
+class LookAtVisitById(View[Whereabouts], frozen=True):
+    """The same, for staff."""
+
+    visit_id: VisitId
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        wants.add(VISITS, self.visit_id)
+
+    def look(self, tx: Transaction, now: int) -> Whereabouts:
+        return whereabouts(tx, tx.get(VISITS, self.visit_id), now)
+
+
+class LookAtPlanned(View[Whereabouts], frozen=True):
+    """Where somebody stands whom the door knows by name, for staff or for whoever knows their number too."""
+
+    visitor: str
+    number: int | None
+    by_staff: bool
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        wants.visitors.add(checked_visitor(self.visitor))
+
+    def look(self, tx: Transaction, now: int) -> Whereabouts:
+        visit = tx.planned_visit(checked_visitor(self.visitor))
+        if visit is None:
+            raise UnknownVisit
+        seen = whereabouts(tx, visit, now)
+        is_theirs = seen.ticket is not None and self.number == seen.ticket.number
+        if not (self.by_staff or is_theirs):
+            raise UnknownVisit
+        return seen
+
+
+class LookAtChoice(View[tuple[Venue, list[Candidate]]], frozen=True):
+    """What a journey would choose between for somebody who begins it now, those left out too."""
+
+    journey: str
+    audience: Audience
+
+    def look(self, tx: Transaction, now: int) -> tuple[Venue, list[Candidate]]:
+        journey = tx.venue.journey(self.journey, self.audience)
+        plan = [PlannedStage(stage.queue, fixed=stage in journey.fixed) for stage in journey.stages]
+        visit = Visit(tx.venue.id, VisitId(""), "", "", "open", now, audience=self.audience).with_plan(plan)
+        return tx.venue, journeys.choose(tx, visit, now).candidates

@@ -1,0 +1,26 @@
+-- Alarms: what is due, and when.
+
+-- name: alarms_by_key
+SELECT r.venue_id, r.kind, r.subject, r.due_at
+FROM unnest($1::text[], $2::text[], $3::text[]) AS k (venue_id, kind, subject)
+CROSS JOIN LATERAL (
+    SELECT * FROM alarms AS s
+    WHERE s.venue_id = k.venue_id AND s.kind = k.kind AND s.subject = k.subject
+    LIMIT 1
+) AS r;
+
+-- name: save_alarms
+INSERT INTO alarms (venue_id, kind, subject, due_at)
+SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[])
+ON CONFLICT (venue_id, kind, subject) DO UPDATE SET
+    due_at = excluded.due_at;
+
+-- name: due_alarms
+-- Over all venues: what is due, the longest overdue first.
+SELECT venue_id, kind, subject, due_at FROM alarms WHERE due_at <= $1 ORDER BY due_at LIMIT $2;
+
+-- name: purge_alarms
+-- What has rung is asked for twice, so that a row which is set again meanwhile stays; the second time in a way that
+-- no index answers.
+DELETE FROM alarms
+WHERE (due_at + 0) IS NULL AND ctid = ANY (ARRAY(SELECT ctid FROM alarms WHERE due_at IS NULL LIMIT $1));

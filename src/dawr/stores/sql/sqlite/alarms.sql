@@ -1,0 +1,21 @@
+-- Alarms: what is due, and when.
+
+-- name: alarms_by_key
+SELECT venue_id, kind, subject, due_at
+FROM alarms
+WHERE venue_id = ?1 AND kind = ?2 AND subject = ?3;
+
+-- name: save_alarms
+INSERT INTO alarms (venue_id, kind, subject, due_at)
+VALUES (?1, ?2, ?3, ?4)
+ON CONFLICT (venue_id, kind, subject) DO UPDATE SET
+    due_at = excluded.due_at;
+
+-- name: due_alarms
+-- Over all venues: what is due, the longest overdue first.
+SELECT venue_id, kind, subject, due_at FROM alarms WHERE due_at <= ?1 ORDER BY due_at LIMIT ?2;
+
+-- name: purge_alarms
+DELETE FROM alarms
+WHERE due_at IS NULL
+    AND (venue_id, kind, subject) IN (SELECT venue_id, kind, subject FROM alarms WHERE due_at IS NULL LIMIT ?1);
