@@ -64,8 +64,7 @@ class Search(NamedTuple):
 
     `open`: those of a line who are not done, in the order of calling: queue, day, round, behind which priority and
     sequence, how many. `done`: those who are: queue, day, round, below which number, how many. `at_desk`: who was
-    called there or is served there. `by_number`: queue, day, up to which round, number. `by_name`: queue, day, round,
-    name, how many.
+    called there or is served there. `by_number`: queue, day, number. `by_name`: queue, day, round, name, how many.
     """
 
     how: Literal["open", "done", "at_desk", "by_number", "by_name"]

@@ -70,6 +70,9 @@ class Settings(msgspec.Struct, frozen=True):
     limit_login: Annotated[
         int, Meta(ge=1, le=1_000_000, description="Failed logins per 15 minutes, of an account and of an address.")
     ] = 5
+    undo_minutes: Annotated[
+        int, Meta(ge=1, le=24 * 60, description="How long staff can undo what happened last to a ticket.")
+    ] = 10
     stream_seconds: Annotated[
         int, Meta(ge=10, le=86_400, description="How long an event stream stays open before the client resumes it.")
     ] = 300

@@ -7,21 +7,39 @@ import pytest
 from dawr.domain import errors
 from dawr.domain.errors import (
     AlreadyStaff,
+    CannotUndo,
+    ChangedSince,
     InvalidValue,
     JoinedTooOften,
     LastOwner,
     LineEnded,
+    NotAtThisDesk,
+    NotEntered,
+    NotForThisAudience,
+    NothingToEnter,
+    NotInPlan,
     NotInQueue,
+    NotItsTurn,
+    NumberWrong,
     OutsideHours,
     OwnerCodeInvalid,
+    PinForeign,
+    PinNeeded,
+    PinRotated,
+    PinTaken,
+    PinWrong,
+    PlaceTaken,
     QueueClosed,
     QueueFull,
     QueueInWrongState,
     QueuePaused,
     Refused,
     RoleTooLow,
+    StageInWrongState,
     TicketInWrongState,
+    UndoTooLate,
     UnknownDesk,
+    UnknownJourney,
     UnknownQueue,
     UnknownStaff,
     UnknownTicket,
@@ -30,6 +48,9 @@ from dawr.domain.errors import (
     UnknownVisit,
     UsernameTaken,
     VenueInactive,
+    VisitInWrongState,
+    VisitLocked,
+    VisitOpen,
 )
 
 ONE_OF_EACH: tuple[Refused, ...] = (
@@ -55,8 +76,32 @@ ONE_OF_EACH: tuple[Refused, ...] = (
     OutsideHours("lab", "2025-03-10 08:00"),
     QueueFull("lab", 20, 10),
     JoinedTooOften("+97433001122", 3, again_seconds=60),
+    CannotUndo("A001"),
+    ChangedSince("A001", 7),
+    NotAtThisDesk("lab"),
+    NotEntered("lab"),
+    NotForThisAudience("women-visit", "women"),
+    NotInPlan("lab"),
+    NotItsTurn("lab", "locked"),
+    NothingToEnter(),
+    NumberWrong(),
+    PinForeign(3),
+    PinNeeded("lab"),
+    PinRotated(),
+    PinTaken(),
+    PinWrong(4),
+    PlaceTaken("A001", "somebody has it."),
+    StageInWrongState("lab", "completed", "skip"),
+    UndoTooLate("A001", 10),
+    UnknownJourney("army"),
+    VisitInWrongState("finished", "leave"),
+    VisitLocked(),
+    VisitOpen(),
     InvalidValue("name", "The name is empty."),
 )
+
+FOR_PROGRAMS = {"field", "version"}
+"""Facts that say nothing to a person."""
 
 
 def drawn_tree() -> dict[str, set[str]]:
@@ -79,7 +124,7 @@ def leaves_of(kind: type[Refused]) -> Iterator[type[Refused]]:
 
 
 def test_the_tree_that_is_drawn_is_the_tree_that_is_there() -> None:
-    real = {kind.__name__: {leaf.__name__ for leaf in kind.__subclasses__()} for kind in Refused.__subclasses__()}
+    real = {kind.__name__: {leaf.__name__ for leaf in leaves_of(kind)} for kind in Refused.__subclasses__()}
 
     assert drawn_tree() == real
 
@@ -107,7 +152,7 @@ def test_every_refusal_is_a_sentence(refusal: Refused) -> None:
 
 @pytest.mark.parametrize("refusal", ONE_OF_EACH, ids=lambda refusal: refusal.code)
 def test_the_facts_of_a_refusal_are_told_in_its_sentence_too(refusal: Refused) -> None:
-    told = [str(fact) in str(refusal) for name, fact in refusal.facts.items() if name != "field"]
+    told = [str(fact) in str(refusal) for name, fact in refusal.facts.items() if name not in FOR_PROGRAMS]
 
     assert all(told)
 
@@ -117,6 +162,15 @@ def test_a_refusal_by_a_limit_keeps_to_itself_whose_it_is() -> None:
 
     assert str(refusal) == "A mobile number can join once within an hour here."
     assert "+97433001122" not in f"{refusal} {refusal.args} {refusal.facts}"
+
+
+def test_a_pin_that_is_wrong_says_how_many_tries_are_left_where_they_are_counted() -> None:
+    assert "4 more tries" in str(PinWrong(4))
+    assert str(PinWrong()) == "This PIN is not right."
+
+
+def test_a_pin_of_another_room_does_not_say_which_room() -> None:
+    assert PinForeign(3).facts == {"tries_left": 3}
 
 
 def test_a_kind_without_a_sentence_of_its_own_says_what_it_is() -> None:

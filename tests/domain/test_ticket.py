@@ -1,7 +1,7 @@
 """One visitor's place in one line: the table of verbs, walked whole and at random."""
 
 from itertools import product
-from typing import Any, get_args
+from typing import get_args
 
 import msgspec
 import pytest
@@ -19,19 +19,23 @@ from dawr.domain.ticket import (
     Verb,
     checked_visitor,
     open_key,
+    planned_key,
+    successor,
 )
-from tests.domain.builders import LAB, a_ticket
+from tests.domain.builders import LAB, VENUE, a_ticket
 
 TABLE: dict[Verb, tuple[set[State], State, str]] = {
     "issue": (set(), "waiting", "ticket.issued"),
     "call": ({"waiting"}, "called", "ticket.called"),
     "recall": ({"called"}, "called", "ticket.recalled"),
+    "extend": ({"called"}, "called", "ticket.extended"),
     "start": ({"called"}, "serving", "ticket.started"),
-    "finish": ({"called", "serving"}, "finished", "ticket.finished"),
+    "finish": ({"called", "serving", "missed"}, "finished", "ticket.finished"),
     "miss": ({"called"}, "missed", "ticket.missed"),
     "rejoin": ({"missed"}, "waiting", "ticket.rejoined"),
     "hold": ({"waiting"}, "held", "ticket.held"),
     "resume": ({"held"}, "waiting", "ticket.resumed"),
+    "prioritize": ({"waiting"}, "waiting", "ticket.prioritized"),
     "leave": ({"waiting", "called", "held", "missed"}, "left", "ticket.left"),
     "expire": ({"waiting", "called", "serving", "held", "missed"}, "expired", "ticket.expired"),
 }
@@ -42,11 +46,9 @@ REFUSED = [pair for pair in product(WORDS, STATES) if pair not in ALLOWED]
 NOW = 2_000_000
 
 
-def undone(ticket: Ticket, *, before: Ticket) -> Ticket:
-    """What `previous` says the ticket was, with the `previous` it had then."""
-    assert ticket.previous is not None
-    fields: dict[str, Any] = msgspec.json.decode(ticket.previous)
-    return msgspec.structs.replace(ticket, **fields, previous=before.previous)
+def forgetful(ticket: Ticket) -> Ticket:
+    """The same, but that what happened before it cannot be undone."""
+    return msgspec.structs.replace(ticket, previous=None)
 
 
 def test_the_table_of_verbs_is_the_one_that_was_designed() -> None:
@@ -98,7 +100,21 @@ def test_what_a_change_replaced_is_kept_with_it(verb: Verb, state: State) -> Non
     after = before.after(verb, NOW, desk_id="desk-1", recalls=3, sequence=-9)
 
     assert (after.desk_id, after.recalls, after.sequence) == ("desk-1", 3, -9)
-    assert undone(after, before=before) == before
+    assert after.before() == (before, None)
+
+
+def test_a_call_keeps_whom_its_line_had_called_before() -> None:
+    called = a_ticket().after("call", NOW, current=7)
+
+    assert called.before() == (a_ticket(), 7)
+    assert called.after("recall", NOW, current=1).before()[1] is None
+
+
+def test_what_was_undone_is_not_undone_again() -> None:
+    undone, _ = a_ticket().after("call", NOW).after("start", NOW).before()
+
+    assert undone.previous is None
+    assert undone.before() == (undone, None)
 
 
 @pytest.mark.parametrize(("verb", "state"), REFUSED)
@@ -129,7 +145,7 @@ def test_however_verbs_follow_each_other_a_ticket_is_where_the_table_says(verbs:
 
         assert ticket.state == state
         assert ticket.is_open == (state in OPEN_STATES)
-        assert undone(ticket, before=before) == before
+        assert ticket.before()[0] == forgetful(before)
         assert ticket.number == 1
 
 
@@ -172,8 +188,18 @@ def test_a_higher_priority_stands_before_a_smaller_sequence() -> None:
 
 def test_two_visitors_or_queues_never_share_a_key() -> None:
     assert open_key(LAB, "a:b") == "lab:a:b"
+    assert planned_key(LAB, "a:b") == "lab/a:b"
     assert a_ticket(1).open_key != a_ticket(2).open_key
     assert a_ticket().line_key == ("lab", "2025-03-10", 1)
+
+
+def test_what_carries_on_from_a_ticket_has_an_id_of_its_own_that_begins_with_its_venue() -> None:
+    first, second = (successor("t1", VENUE, NOW, version) for version in (1, 2))
+
+    assert first != second
+    assert first == successor("t1", VENUE, NOW, 1)
+    assert first.startswith("v1-0000001e8480")
+    assert len(first) == len("v1-") + 12 + 32
 
 
 @pytest.mark.parametrize(

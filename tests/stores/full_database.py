@@ -1,4 +1,7 @@
-"""A database that has been in use: venues, days and queues, most tickets ended, some open, some of mobile numbers."""
+"""A database that has been in use: venues, days and queues, most tickets ended, some open, some of mobile numbers.
+
+Some visits have plans; there are PINs, desks that people sit at, and alarms, most of which have rung.
+"""
 
 TICKETS = 20_000
 
@@ -25,12 +28,13 @@ FILL = (
     SELECT venue_id, 1, '2026-03-24', 1, 1 FROM venues""",
     f"""INSERT INTO tickets (
         venue_id, ticket_id, queue_id, day, round, number, label, priority, sequence, state, visitor,
-        open_key, visit_id, issued_at, version, recalls
+        open_key, visit_id, issued_at, version, recalls, desk_id
     )
     {_TICKET}
     SELECT
         venue_id, 'ticket-' || i, queue_id, day, 1, i, 'A' || i, i % 2, i, state, visitor,
-        CASE WHEN state = 'finished' THEN NULL ELSE queue_id || ':' || visitor END, 'visit-' || i, i, i, 0
+        CASE WHEN state = 'finished' THEN NULL ELSE queue_id || ':' || visitor END, 'visit-' || i, i, i, 0,
+        'desk-' || (i % 20)
     FROM ticket""",
     """INSERT INTO lines (
         venue_id, queue_id, day, round, last_number, used_before, waiting, called, serving, held, missed,
@@ -38,8 +42,11 @@ FILL = (
     )
     SELECT venue_id, queue_id, day, round, max(number), 0, '[0,0,0,0]', 0, 0, 0, 0, 0, 0, 0, 0
     FROM tickets GROUP BY venue_id, queue_id, day, round""",
-    """INSERT INTO visits (venue_id, visit_id, secret_hash, visitor, state, started_at)
-    SELECT venue_id, visit_id, 'hash-of-' || visit_id, visitor, 'open', issued_at FROM tickets""",
+    """INSERT INTO visits (venue_id, visit_id, secret_hash, visitor, state, started_at, open_key)
+    SELECT
+        venue_id, visit_id, 'hash-of-' || visit_id, visitor, 'open', issued_at,
+        CASE WHEN number % 100 = 0 THEN visitor END
+    FROM tickets""",
     """INSERT INTO events (venue_id, version, kind, at, queue_id, ticket_id, data)
     SELECT venue_id, sequence, 'ticket.issued', issued_at, queue_id, ticket_id, '{}' FROM tickets""",
     f"""INSERT INTO idempotency (scope, principal, key, fingerprint, state, fence, status, body, expires_at)
@@ -58,4 +65,14 @@ FILL = (
     f"""INSERT INTO tokens (venue_id, token_id, secret_hash, kind, role, name, made_by, made_at)
     {_TICKET}
     SELECT 'venue-' || (i % 300), 'token-' || i, 'hash', 'api', 'staff', 'A program', 'name-1', i FROM ticket""",
+    """INSERT INTO pins (venue_id, queue_id, day, pin, made_at, rotated, failures)
+    SELECT venue_id, queue_id, max(day), '07', 1, '[]', '[]' FROM lines GROUP BY venue_id, queue_id""",
+    f"""INSERT INTO desks (venue_id, desk_id, state, since, misses)
+    {_TICKET}
+    SELECT 'venue-' || (i % 300), 'desk-' || i, 'closed', i, 0 FROM ticket""",
+    f"""INSERT INTO alarms (venue_id, kind, subject, due_at)
+    {_TICKET}
+    SELECT venue_id, 'miss', 'ticket-' || i, CASE WHEN i % 10 = 0 THEN i END FROM ticket""",
+    """INSERT INTO overtakings (venue_id, day, sums)
+    SELECT DISTINCT venue_id, day, '{}' FROM lines""",
 )

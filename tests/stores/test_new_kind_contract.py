@@ -8,7 +8,7 @@ import pytest
 from dawr.domain.errors import QueueFull, UnknownTicket
 from dawr.domain.venue import Venue
 from dawr.engine.engine import Engine
-from dawr.operations import transaction
+from dawr.operations import loaded, transaction
 from dawr.operations.operation import Operation
 from dawr.operations.rows import KINDS
 from dawr.operations.transaction import Transaction
@@ -54,7 +54,8 @@ class Correct(Operation[Note], frozen=True):
 @pytest.fixture
 async def store(database: Database, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Store]:
     """A store whose venues have notes too."""
-    monkeypatch.setattr(transaction, "KINDS", (*KINDS, NOTES))
+    for module in (loaded, transaction):
+        monkeypatch.setattr(module, "KINDS", (*KINDS, NOTES))
     store = await database.open(wall_clock, owners={**OWNERS, "notes": "tests.stores.notes"})
     await store.migrate()
     yield store

@@ -9,8 +9,9 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import Self
 
-from dawr.domain import Day, QueueId, Venue, VenueId
+from dawr.domain import Day, DeskNow, QueueId, Venue, VenueId
 from dawr.engine.engine import Engine
+from dawr.operations.desks import LookAtVenueNow
 from dawr.operations.snapshots import AtMoment, LookAtQueue, LookAtVenue, QueueSnapshot
 from dawr.ports import Changes
 from dawr.reliability.cache import Cache, Entries, MemoryEntries, SharedEntries
@@ -59,10 +60,10 @@ class StatusCache:
         return await self._cache.get(f"{form}:{venue_id}:{queue_id}", look, tags=tags, ttl_ms=KEPT_MS)
 
     async def at_venue(
-        self, engine: Engine, venue_id: VenueId, form: str, render: Callable[[Venue, Day], bytes]
+        self, engine: Engine, venue_id: VenueId, form: str, render: Callable[[Venue, Day, list[DeskNow]], bytes]
     ) -> bytes:
         async def look() -> bytes:
-            return render(*await engine.read(venue_id, LookAtVenue()))
+            return render(*await engine.read(venue_id, LookAtVenueNow()))
 
         return await self._cache.get(f"{form}:{venue_id}", look, tags=(_venue_tag(venue_id),), ttl_ms=KEPT_MS)
 

@@ -15,7 +15,7 @@ from dawr.ports import Changes
 
 JOINED, CALLED, STATUS_CHANGED, VENUE_CHANGED = "queue.joined", "queue.called", "queue.status_changed", "venue.changed"
 EVENT_OF = {"ticket.issued": JOINED, "ticket.called": CALLED}
-OF_A_QUEUE = ("ticket.", "queue.")
+OF_A_QUEUE = ("ticket.", "queue.", "visit.", "desk.", "pin.")
 
 
 class Happened(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):

@@ -1,6 +1,6 @@
 """Desks: opened by whoever sits there, on a break until, closed. Rows of their own: a new set-up leaves them alone."""
 
-from dawr.domain import Desk, DeskNow, Venue
+from dawr.domain import Day, Desk, DeskNow, Ticket, Venue
 from dawr.domain.desk import checked_break, closed
 from dawr.operations.operation import Operation, View
 from dawr.operations.pins import make_pins
@@ -57,14 +57,28 @@ class CloseDesk(_OfDesk, frozen=True):
         return before if before.state == "closed" else put_closed(tx, desk, now)
 
 
-class LookAtDesks(View[list[DeskNow]], frozen=True):
-    """Every desk of the venue, in the order of its set-up."""
+class LookAtVenueNow(View[tuple[Venue, Day, list[DeskNow]]], frozen=True):
+    """How the venue is set up, which service day it is there, and each of its desks as it is, in their order."""
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        if venue.desks:
+            wants.add(DESKS)
+
+    def look(self, tx: Transaction, now: int) -> tuple[Venue, Day, list[DeskNow]]:
+        return tx.venue, tx.day, [desk_now(tx, desk) for desk in tx.venue.desks]
+
+
+class LookAtDesk(View[tuple[DeskNow, list[Ticket]]], frozen=True):
+    """A desk, and who was called there or is being served."""
+
+    desk: str
 
     def wants(self, venue: Venue, wants: Wants) -> None:
         wants.add(DESKS)
 
-    def look(self, tx: Transaction, now: int) -> list[DeskNow]:
-        return [desk_now(tx, desk) for desk in tx.venue.desks]
+    def look(self, tx: Transaction, now: int) -> tuple[DeskNow, list[Ticket]]:
+        desk, seen = _desk(tx, self.desk)
+        return seen, tx.at_desk(desk.id)
 
 
 def desk_now(tx: Transaction, desk: Desk) -> DeskNow:

@@ -28,7 +28,7 @@ from dawr.operations import journeys
 from dawr.operations.operation import Operation, View
 from dawr.operations.rows import OVERTAKINGS, VISITS
 from dawr.operations.staff import finish
-from dawr.operations.ticket import OfTicket, change
+from dawr.operations.ticket import Joined, OfTicket, change, standing_of
 from dawr.operations.transaction import Transaction
 from dawr.operations.visits import Whereabouts, enter, plan_for, whereabouts
 from dawr.ports import Search, Wants
@@ -294,11 +294,7 @@ class LookForVisitors(View[list[Ticket]], frozen=True):
 
 def _with_number(tx: Transaction, queue: str, day: str, number: int) -> list[Ticket]:
     code = tx.venue.queue(queue).id
-    rounds = tx.line(code).round if day == tx.day else MOST_ROUNDS
-    return tx.search(Search("by_number", (code, day, rounds, number)))
-
-
-MOST_ROUNDS: Final = 1000
+    return tx.search(Search("by_number", (code, day, number)))
 
 
 def _number_on(queue: Queue, label: str) -> int | None:
@@ -322,6 +318,18 @@ class LookAtDone(View[list[Ticket]], frozen=True):
     def look(self, tx: Transaction, now: int) -> list[Ticket]:
         line = tx.line(tx.venue.queue(self.queue).id)
         return tx.search(Search("done", (*line.key, self.below, self.most)))
+
+
+class LookAtSlip(View[tuple[Venue, Joined]], frozen=True):
+    """Everything that is printed for somebody who stands at reception."""
+
+    ticket_id: str
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        wants.tickets.add(TicketId(self.ticket_id))
+
+    def look(self, tx: Transaction, now: int) -> tuple[Venue, Joined]:
+        return tx.venue, standing_of(tx, tx.ticket(TicketId(self.ticket_id)))
 
 
 class LookAtOvertakings(View[dict[str, dict[Why, tuple[int, int]]]], frozen=True):

@@ -29,6 +29,7 @@ from dawr.ports import Wants
 class Whereabouts(msgspec.Struct, frozen=True):
     """A visit, where its visitor stands, and what they wait for if they stand nowhere."""
 
+    venue: Venue
     visit: Visit
     joined: Joined | None
     """The ticket it has come to, ended or not."""
@@ -47,7 +48,7 @@ def whereabouts(tx: Transaction, visit: Visit, now: int, *, already: bool = Fals
     awaited: list[Candidate] = []
     if visit.is_planned and visit.is_open and visit.current is None:
         awaited = journeys.choose(tx, visit, now).candidates
-    return Whereabouts(visit, joined, awaited, already)
+    return Whereabouts(tx.venue, visit, joined, awaited, already)
 
 
 class StartVisit(Operation[Whereabouts], frozen=True):

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 from dawr.accounts.accounts import SESSION, TOKEN, Accounts
 from dawr.domain import Role, SignedIn, Token, VenueId
-from dawr.domain.errors import UnknownTicket, UnknownVenue
+from dawr.domain.errors import UnknownTicket, UnknownVenue, UnknownVisit
 from dawr.web.client_address import Clients
 from dawr.web.problems import BadRequest
 from dawr.web.raw_request import ANYBODY, DEVICES, Caller, RawRequest, cookies
@@ -94,7 +94,7 @@ def must_be_allowed(caller: Caller, needed: Role, venue_id: VenueId, venue: str,
     """Nobody: 401. Somebody of another venue: 404, as if it were not there. Somebody of too low a role: 403."""
     must_be_known(caller)
     if venue_id not in caller.roles:
-        raise UnknownTicket if by == "ticket" else UnknownVenue(venue)
+        raise UnknownTicket if by == "ticket" else UnknownVisit if by == "visit" else UnknownVenue(venue)
     if not caller.may(needed, venue_id):
         mine = caller.token_kind if caller.token_kind in DEVICES else caller.roles[venue_id]
         sentence = f"This needs the role {needed}; yours here is {mine}."

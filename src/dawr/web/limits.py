@@ -1,5 +1,6 @@
 """How often one address, token or account may ask. Which class a request is in, and what it is told."""
 
+from dawr.domain.pin import MOST_OF_ADDRESS
 from dawr.reliability.rate_limit import Hits, Limiter, Policy, Verdict, headers
 from dawr.settings import Settings
 from dawr.web.client_address import Clients, limit_key
@@ -40,6 +41,7 @@ class Limits:
         self._caller = Policy("caller", settings.limit_caller, MINUTE)
         self._device = Policy("device", settings.limit_device, MINUTE)
         self._login = Policy("login", settings.limit_login, QUARTER)
+        self._pin = Policy("pin", MOST_OF_ADDRESS, QUARTER)
         self.hits = hits
 
     async def charge(self, limit: str, caller: Caller, raw: RawRequest) -> Verdict | None:
@@ -73,6 +75,15 @@ class Limits:
                 raise self.refusal(verdict)
             charged.append(verdict)
         return charged
+
+    async def try_pin(self, raw: RawRequest) -> list[Verdict]:
+        """Charge a try to the address; one that does not fail gives it back (`pin_tries.py`)."""
+        if not self._on:
+            return []
+        verdict = await self._limiter.charge(self._pin, self._address(raw))
+        if not verdict.allowed:
+            raise self.refusal(verdict)
+        return [verdict]
 
     def _whose(self, limit: str, caller: Caller, raw: RawRequest) -> tuple[Policy, str]:
         if not caller.is_known:

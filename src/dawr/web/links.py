@@ -19,5 +19,10 @@ class NewLink(msgspec.Struct, frozen=True):
 
 
 def new_link(ids: Ids, venue_id: VenueId) -> NewLink:
-    visit_id, secret = ids.new(venue_id), ids.token()
+    return link_to(ids, ids.new(venue_id))
+
+
+def link_to(ids: Ids, visit_id: str) -> NewLink:
+    """A new secret for a visit."""
+    secret = ids.token()
     return NewLink(visit_id, hash_of(secret), f"{visit_id}.{secret}")

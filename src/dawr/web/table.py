@@ -1,7 +1,20 @@
 """Every route there is, in one table."""
 
 from dawr.web import health
-from dawr.web.api import audit, events, queues, sessions, staff, tickets, tokens, venues, visits
+from dawr.web.api import (
+    audit,
+    desks,
+    events,
+    pins,
+    queues,
+    reception,
+    sessions,
+    staff,
+    tickets,
+    tokens,
+    venues,
+    visits,
+)
 from dawr.web.doors import clinic, clinic_stream, restaurant
 from dawr.web.pages import assets, docs, first_run, home
 from dawr.web.routes import Route
@@ -11,6 +24,9 @@ ROUTES: tuple[Route, ...] = (
     *queues.ROUTES,
     *tickets.ROUTES,
     *visits.ROUTES,
+    *reception.ROUTES,
+    *desks.ROUTES,
+    *pins.ROUTES,
     *venues.ROUTES,
     *events.ROUTES,
     *audit.ROUTES,

@@ -3,9 +3,11 @@
 Times are milliseconds since 1970 UTC. A queue or desk is named `venue:code`.
 """
 
+from collections.abc import Sequence
+
 import msgspec
 
-from dawr.domain import Audience, QueueState, Role, Standing, State, Ticket, Venue
+from dawr.domain import Audience, DeskNow, DeskState, QueueState, Role, Standing, State, Ticket, Venue
 from dawr.domain.standing import wait_minutes
 from dawr.operations.snapshots import QueueSnapshot
 
@@ -39,6 +41,9 @@ class DeskAnswer(msgspec.Struct, frozen=True):
     desk: str
     name: dict[str, str]
     queues: list[str]
+    state: DeskState
+    until: int | None
+    """When its break ends."""
 
 
 class QueueInVenue(msgspec.Struct, frozen=True):
@@ -48,6 +53,14 @@ class QueueInVenue(msgspec.Struct, frozen=True):
     audience: Audience
     floor: str | None
     room: str | None
+
+
+class JourneyAnswer(msgspec.Struct, frozen=True):
+    journey: str
+    name: dict[str, str]
+    audience: Audience
+    queues: list[str]
+    """In the order of the plan: fixed ones first."""
 
 
 class VenueAnswer(msgspec.Struct, frozen=True):
@@ -60,6 +73,7 @@ class VenueAnswer(msgspec.Struct, frozen=True):
     day: str
     queues: list[QueueInVenue]
     desks: list[DeskAnswer]
+    journeys: list[JourneyAnswer]
 
 
 class TicketAnswer(msgspec.Struct, frozen=True):
@@ -84,6 +98,12 @@ class TicketAnswer(msgspec.Struct, frozen=True):
     called_at: int | None
     started_at: int | None
     finished_at: int | None
+    visit: str
+    """Without the secret: staff's routes take it."""
+    stage: int | None
+    """Which one of the visit's plan this is, from 0; null: the visit has no plan."""
+    can_undo: bool
+    """Whether what happened last is one that can be undone: `undo` with this `version`."""
 
 
 class PlaceAnswer(msgspec.Struct, frozen=True):
@@ -131,7 +151,7 @@ def queue_answer(venue: Venue, seen: QueueSnapshot) -> QueueAnswer:
     )
 
 
-def venue_answer(venue: Venue, day: str) -> VenueAnswer:
+def venue_answer(venue: Venue, day: str, desks: Sequence[DeskNow]) -> VenueAnswer:
     return VenueAnswer(
         venue=venue.slug,
         name=venue.name,
@@ -143,8 +163,20 @@ def venue_answer(venue: Venue, day: str) -> VenueAnswer:
             for queue in venue.queues
         ],
         desks=[
-            DeskAnswer(f"{venue.slug}:{desk.id}", desk.name, [f"{venue.slug}:{queue}" for queue in desk.queues])
-            for desk in venue.desks
+            DeskAnswer(
+                f"{venue.slug}:{desk.id}",
+                desk.name,
+                [f"{venue.slug}:{queue}" for queue in desk.queues],
+                now.state,
+                now.until,
+            )
+            for desk, now in zip(venue.desks, desks, strict=True)
+        ],
+        journeys=[
+            JourneyAnswer(
+                journey.id, journey.name, journey.audience, [f"{venue.slug}:{stage.queue}" for stage in journey.stages]
+            )
+            for journey in venue.journeys
         ],
     )
 
@@ -170,6 +202,9 @@ def ticket_answer(venue: str, ticket: Ticket) -> TicketAnswer:
         called_at=ticket.called_at,
         started_at=ticket.started_at,
         finished_at=ticket.finished_at,
+        visit=ticket.visit_id,
+        stage=ticket.stage,
+        can_undo=ticket.previous is not None and ticket.state != "expired",
     )
 
 

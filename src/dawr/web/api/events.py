@@ -13,6 +13,7 @@ from dawr.live.forms import Notices, Published
 from dawr.live.frames import EventId, event_id, frame, mark
 from dawr.live.hub import HubClosed, TooManyStreams
 from dawr.live.joining import Follow, Wish
+from dawr.operations.desks import LookAtVenueNow
 from dawr.operations.snapshots import AtMoment, LookAtQueue, LookAtVenue, Moment
 from dawr.operations.visits import LookAtVisit, Whereabouts
 from dawr.ports import Stopping
@@ -166,7 +167,7 @@ async def _watch_changes(parts: Parts, request: Request[EventsQuery], asked_for:
 async def _picture(parts: Parts, venue_id: VenueId, queue: QueueId | None) -> tuple[EventId, bytes]:
     """What `GET /v1/queues/…` or `GET /v1/venues/…` answers, and the id of that moment."""
     if queue is None:
-        now = await parts.engine.read(venue_id, AtMoment(LookAtVenue()))
+        now = await parts.engine.read(venue_id, AtMoment(LookAtVenueNow()))
         return EventId(now.epoch, now.version), _encode(venue_answer(*now.seen))
     seen = await parts.engine.read(venue_id, AtMoment(LookAtQueue(queue)))
     return EventId(seen.epoch, seen.version), _encode(queue_answer(seen.venue, seen.seen))

@@ -5,16 +5,20 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from dawr.domain import TicketId, VisitId
+from dawr.domain import TicketId, VisitId, Why
 from dawr.domain.errors import (
+    CannotUndo,
+    ChangedSince,
     InvalidValue,
     JoinedTooOften,
     LineEnded,
     OutsideHours,
+    PlaceTaken,
     QueueClosed,
     QueueFull,
     QueuePaused,
     TicketInWrongState,
+    UndoTooLate,
     UnknownDesk,
     UnknownQueue,
     UnknownTicket,
@@ -22,8 +26,9 @@ from dawr.domain.errors import (
     VenueInactive,
 )
 from dawr.domain.ticket import LARGEST_PARTY, LONGEST_VISITOR, PRIORITIES
-from dawr.operations import snapshots, staff, ticket, visitor
+from dawr.operations import reception, snapshots, staff, ticket, visitor
 from dawr.operations.operation import Operation
+from dawr.operations.undo import Undo
 from dawr.reliability.idempotency import Reply
 from dawr.web.api.answers import PlaceAnswer, TicketAnswer, place_answer, ticket_answer
 from dawr.web.api.queues import NoInput, Reason
@@ -51,6 +56,7 @@ class TakeInput(msgspec.Struct, forbid_unknown_fields=True):
     priority: Annotated[
         int, msgspec.Meta(ge=0, lt=PRIORITIES, description="Above 0 only when staff or a kiosk gives the number.")
     ] = 0
+    why: Annotated[Why, msgspec.Meta(description="Of somebody with priority.")] = "other"
 
 
 class TakenAnswer(msgspec.Struct, frozen=True):
@@ -64,14 +70,34 @@ class TakenAnswer(msgspec.Struct, frozen=True):
     """`/t/` and what `GET /v1/visits/{visit}` takes."""
 
 
-class DeskInput(msgspec.Struct, forbid_unknown_fields=True):
+class OvertakingInput(Reason, forbid_unknown_fields=True):
+    why: Annotated[Why, msgspec.Meta(description="If others are overtaken: counted with their number.")] = "other"
+
+
+class DeskInput(OvertakingInput, forbid_unknown_fields=True):
     desk: Annotated[str, msgspec.Meta(max_length=64, description="Where to, by the desk's code.")] | None = None
-    reason: Annotated[str, msgspec.Meta(max_length=500)] | None = None
 
 
-class RejoinInput(msgspec.Struct, forbid_unknown_fields=True):
+class RejoinInput(OvertakingInput, forbid_unknown_fields=True):
     where: Literal["first", "last"] = "last"
-    reason: Annotated[str, msgspec.Meta(max_length=500)] | None = None
+    why: Why = "returned"
+
+
+class ExtendInput(Reason, forbid_unknown_fields=True):
+    minutes: Annotated[int, msgspec.Meta(ge=1, le=staff.MOST_MORE_MINUTES)] = 5
+
+
+class PriorityInput(Reason, kw_only=True, forbid_unknown_fields=True):
+    priority: Annotated[int, msgspec.Meta(ge=0, lt=PRIORITIES)]
+    why: Why
+
+
+class TransferInput(Reason, kw_only=True, forbid_unknown_fields=True):
+    queue: Annotated[str, msgspec.Meta(max_length=64, description="Where to, by the queue's code.")]
+
+
+class UndoInput(Reason, kw_only=True, forbid_unknown_fields=True):
+    version: Annotated[int, msgspec.Meta(ge=0, le=2**53, description="The ticket's, as it was seen last.")]
 
 
 async def take(parts: Parts, request: Request[TakeInput]) -> Reply:
@@ -92,6 +118,7 @@ async def give_number(parts: Parts, request: Request[object], queue: str, given:
         name=given.name,
         party_size=given.party_size,
         area=given.area,
+        why=given.why,
         most_per_hour=None if request.caller.may_issue(request.venue_id) else parts.joins_per_hour,
     )
     return await request.do(issue, lambda joined: _taken(request.venue, joined, link.path), status=201)
@@ -107,7 +134,18 @@ def _taken(venue: str, joined: ticket.Joined, link: str) -> TakenAnswer:
     return TakenAnswer(joined.ticket.ticket_id, place, joined.already, None if joined.already else link)
 
 
-def verb(name: str, summary: str, body: Any, make: Callable[[TicketId, Any], Operation[Any]]) -> Route:  # noqa: ANN401
+async def undo(parts: Parts, request: Request[UndoInput]) -> Reply:
+    operation = Undo(TicketId(request.code), request.given.version, parts.settings.undo_minutes)
+    return await request.do(operation, lambda undone: ticket_answer(request.venue, undone), reason=request.given.reason)
+
+
+def verb(
+    name: str,
+    summary: str,
+    body: Any,  # noqa: ANN401 - any input
+    make: Callable[[TicketId, Any], Operation[Any]],
+    *refusals: type[Exception],
+) -> Route:
     async def change(_: Parts, request: Request[Any]) -> Reply:
         return await request.do(
             make(TicketId(request.code), request.given),
@@ -126,7 +164,7 @@ def verb(name: str, summary: str, body: Any, make: Callable[[TicketId, Any], Ope
         answer=TicketAnswer,
         who="staff",
         venue="ticket",
-        refusals=(UnknownTicket, UnknownDesk, TicketInWrongState, LineEnded, QueuePaused),
+        refusals=(UnknownTicket, UnknownDesk, TicketInWrongState, LineEnded, QueuePaused, *refusals),
     )
 
 
@@ -170,13 +208,42 @@ ROUTES = (
         venue="ticket",
         refusals=(UnknownTicket,),
     ),
-    verb("call", "Call this visitor, whoever is first", DeskInput, lambda t, given: staff.Call(t, given.desk)),
+    verb(
+        "call", "Call this visitor, whoever is first", DeskInput, lambda t, given: staff.Call(t, given.desk, given.why)
+    ),
     verb("recall", "Call the same visitor again", Reason, lambda t, _: staff.Recall(t)),
+    verb("extend", "Give who was called more time to come", ExtendInput, lambda t, g: staff.Extend(t, g.minutes)),
     verb("start", "The visitor came and is being served", Reason, lambda t, _: staff.Start(t)),
     verb("finish", "The visitor is done here", Reason, lambda t, _: staff.Finish(t)),
     verb("miss", "The visitor was called and did not come", Reason, lambda t, _: staff.Miss(t)),
-    verb("rejoin", "Let a missed visitor back in", RejoinInput, lambda t, given: visitor.Rejoin(t, given.where)),
+    verb("rejoin", "Let a missed visitor back in", RejoinInput, lambda t, g: visitor.Rejoin(t, g.where, g.why)),
     verb("hold", "Keep the place without calling", Reason, lambda t, _: staff.Hold(t)),
     verb("resume", "Let a held visitor be called again", Reason, lambda t, _: staff.Resume(t)),
+    verb(
+        "prioritize",
+        "Let a visitor be called earlier, or later",
+        PriorityInput,
+        lambda t, given: staff.Prioritize(t, given.priority, given.why),
+    ),
     verb("leave", "Take the visitor out of the line", Reason, lambda t, _: visitor.Leave(t)),
+    verb(
+        "transfer",
+        "Send the visitor to the end of another queue's line",
+        TransferInput,
+        lambda t, given: reception.Transfer(t, given.queue),
+        *(UnknownQueue, QueueClosed, OutsideHours, QueueFull, PlaceTaken),
+    ),
+    Route(
+        method="POST",
+        path="/v1/tickets/{ticket}/undo",
+        name="undo-ticket",
+        summary="Take back what happened last",
+        tag=TAG,
+        handler=undo,
+        body=UndoInput,
+        answer=TicketAnswer,
+        who="staff",
+        venue="ticket",
+        refusals=(UnknownTicket, CannotUndo, ChangedSince, UndoTooLate, PlaceTaken, LineEnded),
+    ),
 )

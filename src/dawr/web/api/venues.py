@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from dawr.domain import Day, Desk, Queue, Venue, VenueId
+from dawr.domain import Day, Desk, DeskNow, Journey, Queue, Venue, VenueId
 from dawr.domain.errors import InvalidValue, UnknownVenue
 from dawr.operations import admin, snapshots
 from dawr.ports import Unstorable
@@ -28,6 +28,10 @@ class SetUpInput(msgspec.Struct, forbid_unknown_fields=True):
     day_start: int = 5 * 60
     queues: tuple[Queue, ...] = ()
     desks: tuple[Desk, ...] = ()
+    journeys: tuple[Journey, ...] = ()
+    walking_minutes: dict[str, dict[str, int]] = {}
+    pin_digits: int | None = None
+    code_prefix: str = ""
     id: str | None = None
     slug: str | None = None
 
@@ -42,6 +46,10 @@ class SetUpInput(msgspec.Struct, forbid_unknown_fields=True):
             self.day_start,
             self.queues,
             self.desks,
+            self.journeys,
+            self.walking_minutes,
+            self.pin_digits,
+            self.code_prefix,
         )
 
 
@@ -91,8 +99,8 @@ async def _made_meanwhile(parts: Parts, request: Request[SetUpInput], slug: str,
     return venue_id
 
 
-def _anybodys(venue: Venue, day: Day) -> bytes:
-    return encoded(venue_answer(venue, day))
+def _anybodys(venue: Venue, day: Day, desks: list[DeskNow]) -> bytes:
+    return encoded(venue_answer(venue, day, desks))
 
 
 ROUTES = (

@@ -181,22 +181,32 @@ FROM unnest($1::text[], $2::text[]) AS k (venue_id, desk_id)
 CROSS JOIN LATERAL (
     SELECT * FROM tickets AS s
     WHERE s.venue_id = k.venue_id AND s.desk_id = k.desk_id AND (s.state = 'called' OR s.state = 'serving')
+    ORDER BY s.sequence
 ) AS t;
 
 -- name: tickets_by_number
--- Who has a number on a day, in whichever round.
+-- Who has a number on a day, in whichever round. Asked for as the first that is not below it, or an empty table would
+-- be searched by another index.
 SELECT
     t.venue_id, t.ticket_id, t.queue_id, t.day, t.round, t.number, t.label, t.priority, t.sequence,
     t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
     t.called_at, t.recalled_at, t.started_at, t.finished_at, t.missed_at, t.rejoined_at, t.held_at,
     t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous,
     t.name, t.party_size, t.area, t.stage, t.prioritized_at, t.extended_at
-FROM unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::int[]) AS k (venue_id, queue_id, day, rounds, number)
+FROM unnest($1::text[], $2::text[], $3::text[], $4::int[]) AS k (venue_id, queue_id, day, number)
+CROSS JOIN LATERAL (
+    SELECT l.round FROM lines AS l
+    WHERE l.venue_id = k.venue_id AND l.queue_id = k.queue_id AND l.day = k.day
+    ORDER BY l.round
+) AS l
 CROSS JOIN LATERAL (
     SELECT * FROM tickets AS s
     WHERE s.venue_id = k.venue_id AND s.queue_id = k.queue_id AND s.day = k.day
-        AND s.round BETWEEN 1 AND k.rounds AND s.number = k.number
-) AS t;
+        AND s.round = l.round AND s.number >= k.number
+    ORDER BY s.number
+    LIMIT 1
+) AS t
+WHERE t.number = k.number;
 
 -- name: tickets_by_name
 -- Who is called so in a line, by the whole of what the door knows them by or a part of their name.

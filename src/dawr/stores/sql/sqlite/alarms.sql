@@ -17,5 +17,4 @@ SELECT venue_id, kind, subject, due_at FROM alarms WHERE due_at <= ?1 ORDER BY d
 
 -- name: purge_alarms
 DELETE FROM alarms
-WHERE due_at IS NULL
-    AND (venue_id, kind, subject) IN (SELECT venue_id, kind, subject FROM alarms WHERE due_at IS NULL LIMIT ?1);
+WHERE (venue_id, kind, subject) IN (SELECT venue_id, kind, subject FROM alarms WHERE due_at IS NULL LIMIT ?1);

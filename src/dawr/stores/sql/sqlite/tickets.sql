@@ -133,12 +133,15 @@ WHERE venue_id = ?1 AND desk_id = ?2 AND (state = 'called' OR state = 'serving')
 -- name: tickets_by_number
 -- Who has a number on a day, in whichever round.
 SELECT
-    venue_id, ticket_id, queue_id, day, round, number, label, priority, sequence, state, visitor,
-    open_key, visit_id, issued_at, version, desk_id, recalls, called_at, recalled_at, started_at,
-    finished_at, missed_at, rejoined_at, held_at, resumed_at, left_at, expired_at, from_ticket_id,
-    previous, name, party_size, area, stage, prioritized_at, extended_at
-FROM tickets
-WHERE venue_id = ?1 AND queue_id = ?2 AND day = ?3 AND round BETWEEN 1 AND ?4 AND number = ?5;
+    t.venue_id, t.ticket_id, t.queue_id, t.day, t.round, t.number, t.label, t.priority, t.sequence,
+    t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
+    t.called_at, t.recalled_at, t.started_at, t.finished_at, t.missed_at, t.rejoined_at, t.held_at,
+    t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous,
+    t.name, t.party_size, t.area, t.stage, t.prioritized_at, t.extended_at
+FROM lines
+CROSS JOIN tickets AS t
+WHERE lines.venue_id = ?1 AND lines.queue_id = ?2 AND lines.day = ?3
+    AND t.venue_id = ?1 AND t.queue_id = ?2 AND t.day = ?3 AND t.round = lines.round AND t.number = ?4;
 
 -- name: tickets_by_name
 -- Who is called so in a line, by the whole of what the door knows them by or a part of their name.
