@@ -7,11 +7,14 @@ from typing import Literal
 
 from dawr.domain.day import Day, service_day
 from dawr.domain.hours import Hours
-from dawr.domain.queue import Queue, QueueId, QueueState
+from dawr.domain.journey import Journey, Stage
+from dawr.domain.queue import Audience, Queue, QueueId, QueueState
+from dawr.domain.secret import hash_of
 from dawr.domain.ticket import TicketId, VisitId
 from dawr.domain.venue import Desk, DeskId, Head, Venue, VenueId
 from dawr.operations.staff import CallNext
 from dawr.operations.visitor import Issue, Rejoin
+from dawr.operations.visits import StartVisit
 from dawr.ports import Batch, Changes
 from dawr.reliability.idempotency import ANONYMOUS, AnswerKey, Claim
 
@@ -144,3 +147,28 @@ class Cache:
         await self._outdate(changed)
 
     async def doubt(self, venues: Collection[VenueId]) -> None: ...
+
+
+def a_journey(
+    code: str = "army",
+    *free: str,
+    fixed: tuple[str, ...] = (),
+    no_pin: tuple[str, ...] = (),
+    audience: Audience = "any",
+    aliases: tuple[str, ...] = (),
+) -> Journey:
+    """Leads to these queues, each left by its PIN unless it is said otherwise."""
+    fixed_stages, free_stages = (
+        tuple(Stage(QueueId(queue), pin=queue not in no_pin) for queue in queues) for queues in (fixed, free)
+    )
+    return Journey(code, {"en": code.title()}, aliases, audience, fixed_stages, free_stages)
+
+
+def start_visit(
+    journey: str = "army", visitor: str | None = None, *, audience: Audience = "any", priority: int = 0
+) -> StartVisit:
+    """Begin a journey; without a name it is somebody new every time. Its secret is `secret-of-` and its id."""
+    visit_id = VisitId(a_new("visit"))
+    return StartVisit(
+        journey, visitor or a_new("visitor"), audience, visit_id, hash_of(f"secret-of-{visit_id}"), priority=priority
+    )

@@ -78,8 +78,12 @@ def things(everybody: Api, shared_code: str, set_up: dict[str, Any], token: str,
     for verb in ("open", "resume"):
         everybody.post(f"/v1/queues/{queue}/{verb}", {}, by="owner@clinic")
     taken = everybody.take(queue, visitor=visitor)
-    version = everybody.look(taken["ticket"])["version"]
-    return Things(queue, shared_code, taken["ticket"], visitor, secret_of(taken["link"]), token, set_up, version)
+    body = {"journey": "recruitment", "visitor": a_new("visitor")}
+    begun = everybody.post("/v1/venues/clinic/journeys", body).json
+    version = everybody.look(begun["ticket"])["version"]
+    visit = secret_of(taken["link"])
+    planned = secret_of(begun["link"])
+    return Things(queue, shared_code, taken["ticket"], visitor, visit, planned, token, set_up, version)
 
 
 @pytest.fixture(scope="session")

@@ -36,6 +36,8 @@ class Things(NamedTuple):
     ticket: str
     visitor: str
     visit: str
+    planned: str
+    """A visit with a plan, by its link; staff need not know the secret in it."""
     token: str
     set_up: dict[str, Any]
     version: int
@@ -48,7 +50,10 @@ def asked_for(things: Things) -> dict[str, Asked]:
     venue = {"venue": "clinic"}
     member, token = {**venue, "username": "target"}, {**venue, "token": things.token}
     plain = {"live", "ready", "health", "clinic-health", "openapi", "me"}
-    verbs = ("call", "recall", "start", "finish", "miss", "rejoin", "hold", "resume", "leave")
+    verbs = ("call", "recall", "extend", "start", "finish", "miss", "rejoin", "hold", "resume", "leave")
+    planned, desk = {"visit": things.planned}, {"desk": "clinic:room"}
+    edits = ("unlock", "enter-stage", "remove", "end", "reset-path", "renew-link")
+    of_lab = {"queue": "lab"}
     at_door = {"clinic": things.code, "user": things.visitor}
     joining = {"name": "A party", "mobileNumber": "+97433001122", "partySize": 2}
     return {
@@ -59,7 +64,28 @@ def asked_for(things: Things) -> dict[str, Asked]:
         "list-tickets": Asked(queue),
         "take-ticket": Asked(queue, {}),
         "call-next-from-queue": Asked(queue, {}),
-        "call-next": Asked({"desk": "clinic:room"}, {}),
+        "call-next": Asked(desk, {}),
+        **{name: Asked(planned, {}) for name in edits},
+        **{name: Asked(planned, of_lab) for name in ("add-stage", "skip-stage", "complete-stage")},
+        **{f"{verb}-desk": Asked(desk, {}) for verb in ("open", "close")},
+        "break-desk": Asked(desk, {"until": 1}),
+        "look-at-desk": Asked(desk),
+        "change-path": Asked(planned, {"journey": "recruitment"}),
+        "look-at-whole-visit": Asked(planned),
+        "find-visitors": Asked(venue, query="?find=nobody"),
+        "list-done": Asked(queue),
+        "look-at-slip": Asked(ticket),
+        "look-at-fairness": Asked(venue),
+        "look-at-choice": Asked(venue, query="?journey=recruitment"),
+        "start-journey": Asked(venue, {"journey": "recruitment", "visitor": a_new("visitor")}),
+        "finish-stage": Asked(planned, {"queue": "xray", "pin": "11"}),
+        "enter-visit": Asked(visit, {}),
+        "show-pin": Asked(queue, {}),
+        "rotate-pin": Asked(queue, {}),
+        "renew-pins": Asked(venue, {}),
+        "prioritize-ticket": Asked(ticket, {"priority": 1, "why": "elderly"}),
+        "transfer-ticket": Asked(ticket, {"queue": "xray"}),
+        "undo-ticket": Asked(ticket, {"version": 0}),
         "look-at-ticket": Asked(ticket),
         "start-visit": Asked(venue, {"queue": things.code}),
         "look-at-visit": Asked(visit),

@@ -154,7 +154,7 @@ def test_odd_values_in_any_field_are_done_or_refused_with_a_problem(
             assert answer.status in {404, 422}, (field, value, answer)
 
 
-TAKES_ANY = {"name", "queues", "desks"}
+TAKES_ANY = {"name", "queues", "desks", "journeys", "walking_minutes"}
 """A venue's name is one for each language, and it may have no queues."""
 
 SLOW = {"password", "old", "new"}

@@ -19,6 +19,9 @@ NEEDED_AT_THE_VENUE: Mapping[str, Role] = {"set-up-venue": "owner"}
 FOR_PEOPLE_ONLY = {"change-password"}
 """A token is known, but has no password to change."""
 
+AT_A_DESK_ONLY = {"show-pin", "rotate-pin"}
+"""Staff who sit at a desk of the queue, and managers; nobody sits there in these tests."""
+
 Place = Literal["own", "foreign"]
 Expected = Literal["allowed"] | int
 
@@ -30,7 +33,7 @@ class Actor(NamedTuple):
     role: Role | None = None
 
 
-BY_LINK = {"look-at-visit", "leave-visit", "rejoin-visit", "restaurant-queue-status"}
+BY_LINK = {"look-at-visit", "leave-visit", "rejoin-visit", "enter-visit", "finish-stage", "restaurant-queue-status"}
 """Whoever holds the link, and nobody else whatever their role."""
 
 
@@ -56,6 +59,8 @@ def expected_of(name: str, operation: Mapping[str, Any], actor: Actor, place: Pl
         return 403 if name in FOR_PEOPLE_ONLY and actor.kind in {"token", "device"} else "allowed"
     if who == "anyone" or actor.role is None:
         return "allowed"
+    if name in AT_A_DESK_ONLY and place == "own" and actor.role == "staff":
+        return 403
     return 404 if place == "foreign" else "allowed" if is_enough(actor, actor.role, who) else 403
 
 
@@ -71,6 +76,7 @@ def test_every_operation_is_asked_by_everybody(things: Things) -> None:
 FOR_ANYBODY = {
     *("live", "ready", "health", "clinic-health", "openapi", "login", "admin-login"),
     *("look-at-venue", "look-at-queue", "take-ticket", "start-visit", "look-at-visit", "leave-visit", "rejoin-visit"),
+    *("start-journey", "look-at-choice", "enter-visit", "finish-stage"),
     *("queue-enter", "queue-status", "queue-position", "queue-done", "restaurant-join", "restaurant-queue-status"),
 }
 """By hand, so that an operation becomes everybody's only on purpose."""
@@ -116,9 +122,9 @@ def test_an_operation_is_for_those_it_says(api: Api, things: Things, name: str, 
 
 def ask(api: Api, things: Things, name: str, actor: Actor, place: Place) -> Answer:
     method, path, _ = OPERATIONS[name]
-    known = things if actor.kind == "visitor" else things._replace(visit=with_another_secret(things.visit))
-    if place == "foreign":
-        known = known._replace(visit=with_another_secret(things.visit))
+    known = things
+    if actor.kind != "visitor" or place == "foreign":
+        known = things._replace(visit=with_another_secret(things.visit), planned=with_another_secret(things.planned))
     asked = asked_for(known)[name]
     by = bearer_of(api, actor)
     if name == "queue-done":
@@ -161,11 +167,12 @@ def test_what_another_venue_has_is_as_if_it_were_not_there(api: Api, things: Thi
 
 def what_is_not_there(api: Api, params: Mapping[str, str]) -> Iterator[dict[str, str]]:
     """The same, at a venue that does not exist; and something that does not exist at the other venue."""
-    if "ticket" in params:
-        made_up = "0P6W88RNLOznoXM8Y5B6ceRlMtTbypzW"
-        yield {"ticket": f"{api.world.venue_ids['clinic']}-{made_up}"}
-        yield {"ticket": f"nowher-{made_up}"}
-        return
+    made_up = "0P6W88RNLOznoXM8Y5B6ceRlMtTbypzW"
+    for name in ("ticket", "visit"):
+        if name in params:
+            yield {name: f"{api.world.venue_ids['clinic']}-{made_up}"}
+            yield {name: f"nowher-{made_up}"}
+            return
     yield {name: value.replace("clinic", "nowher") for name, value in params.items()}
     for name in ("queue", "desk"):
         if name in params:

@@ -164,6 +164,16 @@ def venue(slug: str) -> Venue:
             *({"id": code, "name": {"en": code}} for code in FRESH),
         ],
         "desks": [{"id": "room", "name": {"en": "Room"}, "queues": ["lab", "xray"]}],
+        "journeys": [
+            {
+                "id": "recruitment",
+                "name": {"en": "Recruitment"},
+                "aliases": ["تجنيد"],
+                "fixed": [{"queue": "lab"}],
+                "free": [{"queue": "xray"}, {"queue": "small", "pin": False}],
+            },
+            {"id": "women", "name": {"en": "Women"}, "audience": "women", "fixed": [{"queue": "lab"}]},
+        ],
     }
     return msgspec.convert(document, Venue)
 

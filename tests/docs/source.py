@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
 
@@ -13,6 +13,7 @@ from dawr.cli import main
 from dawr.domain import errors
 from dawr.domain.queue import QUEUE_VERBS
 from dawr.domain.ticket import VERBS
+from dawr.domain.visit import DONE_WITH, VisitState
 from dawr.ports import Busy, Stopping
 from dawr.reliability.idempotency import ClaimLost, InProgress, KeyReused
 from dawr.settings import PREFIX, Settings
@@ -22,6 +23,13 @@ from dawr.web.table import ROUTES
 from tests.docs.pages import ROOT
 
 SOURCE = ROOT / "src" / "dawr"
+
+KIND = re.compile(r"[a-z]+\.[a-z_]+")
+KINDS_MADE: dict[str, Collection[str]] = {
+    "visit.": [state for state in get_args(VisitState) if state != "open"],
+    "visit.stage_": DONE_WITH,
+}
+"""How the name of an event begins → the states that it may end with."""
 
 COMPLAINING = {
     "AddressTaken",
@@ -62,12 +70,25 @@ def problems() -> dict[str, str]:
 def event_kinds() -> set[str]:
     """Of the tables of verbs, and those that an operation records by name."""
     recorded = {
-        argument.value
-        for call in _calls(SOURCE / "operations", {"happened", "_put"})
+        kind
+        for call in _calls(SOURCE / "operations", {"happened", "_put", "rewrite", "tell"})
         for argument in call.args
-        if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
+        for kind in _kinds_in(argument)
     }
     return {change.event for change in VERBS.values()} | {change.event for change in QUEUE_VERBS.values()} | recorded
+
+
+def _kinds_in(argument: ast.expr) -> Iterator[str]:
+    """`"queue.reset"`, either side of an `if`, and what is made of a beginning and a state."""
+    match argument:
+        case ast.Constant(value=str(text)) if KIND.fullmatch(text):
+            yield text
+        case ast.JoinedStr(values=[ast.Constant(value=str(beginning)), _]) if "." in beginning:
+            yield from (f"{beginning}{state}" for state in KINDS_MADE[beginning])
+        case ast.IfExp(body=body, orelse=orelse):
+            yield from (*_kinds_in(body), *_kinds_in(orelse))
+        case ast.BoolOp(values=values):
+            yield from (kind for value in values for kind in _kinds_in(value))
 
 
 def commands() -> dict[str, set[str]]:

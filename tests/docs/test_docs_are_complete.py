@@ -8,6 +8,7 @@ import pytest
 
 from dawr.domain.events import Event, TicketFacts
 from dawr.domain.hours import Hours
+from dawr.domain.journey import Journey, Stage
 from dawr.domain.queue import Queue
 from dawr.domain.venue import Desk, Venue
 from tests.docs import diagrams, source
@@ -63,7 +64,7 @@ def test_every_fact_of_an_event_has_its_row(section: str, struct: type[msgspec.S
     assert written == set(struct.__struct_fields__)
 
 
-@pytest.mark.parametrize("struct", [Venue, Queue, Hours, Desk], ids=lambda struct: struct.__name__)
+@pytest.mark.parametrize("struct", [Venue, Queue, Hours, Desk, Journey, Stage], ids=lambda struct: struct.__name__)
 def test_every_field_of_a_venues_file_has_its_row(struct: type[msgspec.Struct]) -> None:
     written = names_in(sections_of(text_of("docs/venue.md"))[struct.__name__])
 

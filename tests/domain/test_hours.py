@@ -135,3 +135,69 @@ def test_the_next_opening_is_open_and_nothing_opens_before_it(
         any(start == minute.hour * 60 + minute.minute for start, _ in week[minute.weekday()])
         for minute in (now + timedelta(minutes=passed) for passed in range(1, (found - now) // timedelta(minutes=1)))
     )
+
+
+def moment(text: str, zone: str = "Asia/Qatar") -> int:
+    return round(local(text, zone).timestamp() * 1000)
+
+
+@pytest.mark.parametrize(
+    ("now", "change", "opening"),
+    [
+        ("2025-03-10T07:00", "2025-03-10T08:00", "2025-03-10T08:00"),
+        ("2025-03-10T08:00", "2025-03-10T12:00", "2025-03-10T13:00"),
+        ("2025-03-10T12:00", "2025-03-10T13:00", "2025-03-10T13:00"),
+        ("2025-03-10T15:59:59", "2025-03-10T16:00", "2025-03-11T08:00"),
+        ("2025-03-14T16:00", "2025-03-17T08:00", "2025-03-17T08:00"),
+    ],
+)
+def test_hours_begin_and_end_next_when_their_spans_say(now: str, change: str, opening: str) -> None:
+    at = moment(now)
+
+    assert WORKDAYS.next_change(at, zone="Asia/Qatar") == moment(change)
+    assert WORKDAYS.next_change(at, zone="Asia/Qatar", opening=True) == moment(opening)
+
+
+def test_hours_that_never_begin_change_never() -> None:
+    assert Hours(week=(CLOSED,) * 7).next_change(moment("2025-03-10T10:00"), zone="Asia/Qatar") is None
+
+
+def test_a_date_that_differs_is_looked_at_for_the_next_change() -> None:
+    hours = Hours(week=WORKDAYS.week, exceptions={"2025-03-10": (), "2025-03-11": ((9 * 60, 10 * 60),)})
+
+    assert hours.next_change(moment("2025-03-10T07:00"), zone="Asia/Qatar") == moment("2025-03-11T09:00")
+
+
+@pytest.mark.parametrize(
+    ("date", "hours_apart"),
+    [("2025-03-29", 24), ("2025-03-30", 23), ("2025-10-26", 25)],
+)
+def test_eight_stays_eight_when_the_clocks_change(date: str, hours_apart: int) -> None:
+    daily = Hours(week=((MORNING,),) * 7)
+    eight = local(f"{date}T08:00", "Europe/Berlin")
+    yesterday = (eight - timedelta(days=1)).timestamp() * 1000
+
+    opens = daily.next_change(round(yesterday), zone="Europe/Berlin", opening=True)
+
+    assert opens == round(eight.timestamp() * 1000)
+    assert opens - yesterday == hours_apart * 60 * 60 * 1000
+
+
+def test_a_moment_that_the_clocks_leave_out_is_the_one_that_they_show_instead() -> None:
+    night = Hours(week=(((2 * 60 + 30, 5 * 60),),) * 7)
+    midnight = moment("2025-03-30T00:00", "Europe/Berlin")
+
+    assert night.next_change(midnight, zone="Europe/Berlin") == moment("2025-03-30T03:30", "Europe/Berlin")
+
+
+@given(now=st.datetimes(min_value=datetime(2025, 1, 1), max_value=datetime(2026, 1, 1)))  # noqa: DTZ001 - local
+def test_nothing_opens_or_closes_before_the_next_change(now: datetime) -> None:
+    at = round(now.replace(tzinfo=ZoneInfo("Asia/Qatar")).timestamp() * 1000)
+
+    change = WORKDAYS.next_change(at, zone="Asia/Qatar")
+
+    assert change is not None
+    assert change > at
+    just_before = datetime.fromtimestamp(change / 1000 - 1, tz=ZoneInfo("Asia/Qatar"))
+    afterwards = datetime.fromtimestamp(change / 1000, tz=ZoneInfo("Asia/Qatar"))
+    assert WORKDAYS.are_open(just_before) != WORKDAYS.are_open(afterwards)

@@ -6,11 +6,14 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from dawr.domain.staff import Role
+from dawr.domain.venue import Venue
 from dawr.stores.sqlite import SqliteStore
-from tests.builders import DrivenClock, a_desk, a_head, a_queue, a_venue
+from tests.builders import DrivenClock, a_desk, a_head, a_new, a_queue, a_venue
+from tests.doors.exams import EXAMS, Exam, journey_documents, queue_documents, queues_of
 from tests.doors.here import Here
 from tests.doors.restaurant import Restaurant, restaurant_document
 from tests.doors.roles import CLINIC, OWNER, PASSWORD, bearers_of, signed_in
@@ -41,7 +44,11 @@ def founded(directory: Path, **settings: str | Path) -> DawrServer:
     clinic["desks"] = [
         {"id": "window", "name": {"en": "Window"}, "queues": ["xray", *FRESH]},
         {"id": "back-room", "name": {"en": "Back room"}, "queues": ["small"]},
+        *({"id": f"{exam}-desk", "name": {"en": exam}, "queues": [queues_of(exam)[0]]} for exam in EXAMS),
     ]
+    clinic["pin_digits"] = 6
+    clinic["journeys"] = journey_documents(FRESH)
+    clinic["walking_minutes"] = {"M": {"2": 2, "3": 4}}
     set_up("venue", "apply", "-", stdin=json.dumps(clinic), **settings)
     set_up("staff", "add", OWNER, "--role", "owner", "--password-stdin", stdin=PASSWORD, **settings)
     return DawrServer(directory, "serve", **settings)
@@ -56,6 +63,7 @@ def every_kind_of_queue() -> list[dict[str, Any]]:
         {"id": "later", "hours": {"week": [[(18 * 60, 19 * 60)]] * 7}},
         {"id": "never", "hours": {"week": [[]] * 7}},
         *({"id": code} for code in FRESH),
+        *queue_documents(),
     ]
 
 
@@ -74,6 +82,17 @@ def fresh_queues(clinic: DawrServer) -> Iterator[str]:
 def queue(fresh_queues: Iterator[str]) -> str:
     """A queue that nobody has asked for anything yet."""
     return next(fresh_queues)
+
+
+@pytest.fixture(scope="session")
+def fresh_exams(clinic: DawrServer) -> Iterator[str]:
+    return iter(EXAMS)
+
+
+@pytest.fixture
+def exam(client: Client, fresh_exams: Iterator[str], bearers: dict[Role, str]) -> Exam:
+    """An exam type that nobody has come for yet, with three queues of its own."""
+    return Exam(client, next(fresh_exams), bearers)
 
 
 @pytest.fixture(scope="session")
@@ -125,3 +144,38 @@ async def here(tmp_path: Path) -> AsyncIterator[Here]:
     async with installed(store, clock, quiet(clinic_venue=venue.slug)) as dawr, served(dawr) as url:
         yield Here(url, dawr, venue, clock)
     await store.close()
+
+
+@pytest.fixture
+async def hospital(tmp_path: Path) -> AsyncIterator[Here]:
+    """The same with a journey through queues that leave people out, each for another reason."""
+    clock = DrivenClock()
+    store = SqliteStore(tmp_path / "dawr.sqlite", clock=clock)
+    await store.migrate()
+    venue = msgspec.convert(hospital_document(), Venue)
+    await store.add_venue(venue, a_head(venue))
+    async with installed(store, clock, quiet(clinic_venue=venue.slug)) as dawr, served(dawr) as url:
+        yield Here(url, dawr, venue, clock)
+    await store.close()
+
+
+def hospital_document() -> dict[str, Any]:
+    queues: dict[str, dict[str, Any]] = {
+        "closed": {"state": "closed"},
+        "full": {"capacity": 0},
+        "later": {"hours": {"week": [[(18 * 60, 19 * 60)]] * 7}},
+        "ladies": {"audience": "women"},
+        "far": {},
+        "near": {},
+    }
+    return {
+        "id": a_new("v"),
+        "slug": "hospital",
+        "name": {"en": "A hospital"},
+        "zone": "Asia/Qatar",
+        "queues": [{"id": code, "name": {"en": code}, **facts} for code, facts in queues.items()],
+        "journeys": [
+            {"id": "everything", "name": {"en": "Everything"}, "free": [{"queue": code} for code in queues]},
+            {"id": "quick", "name": {"en": "Quick"}, "free": [{"queue": "near"}, {"queue": "far"}]},
+        ],
+    }

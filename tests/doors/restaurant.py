@@ -59,4 +59,5 @@ def restaurant_document() -> dict[str, Any]:
         "kind": "restaurant",
         "queues": [waitlist, {"id": "bar", "name": {"en": "Bar"}}],
         "desks": [{"id": "host", "name": {"en": "Host"}, "queues": ["waitlist", "bar"]}],
+        "journeys": [{"id": "tour", "name": {"en": "Tour"}, "fixed": [{"queue": "bar"}, {"queue": "waitlist"}]}],
     }

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import msgspec
 import pytest
 
+from tests.doors.exams import a_patient_id
 from tests.doors.roles import OWNER, PASSWORD
 from tests.running import Client
 
@@ -134,6 +135,57 @@ RECORDED: dict[str, Exchange] = {
         staff=True,
         read={"success": bool},
     ),
+    "a patient logs in": Exchange(
+        method="POST",
+        path="/api/v1/patient/login",
+        sent={"patientId": "PATIENT", "gender": "male", "examType": "only-QUEUE"},
+        read={
+            "success": bool,
+            "data": dict,
+            "ticket": str,
+            "clinic": str,
+            "queueNumber": int,
+            "ahead": int,
+            "stages": list,
+        },
+    ),
+    "where the patient is": Exchange(
+        method="GET",
+        path="/api/v1/patient/status",
+        sent={"patientId": "PATIENT", "queueNumber": "1"},
+        read={"success": bool, "status": str, "clinic": str, "queueNumber": int, "ahead": int, "stages": list},
+        words={"status": {"NEAR_TURN"}},
+    ),
+    "the patient's position": Exchange(
+        method="GET",
+        path="/api/v1/my-position",
+        sent={"patientId": "PATIENT", "queueNumber": "1"},
+        read={"display_number": str, "ahead": int, "total_waiting": int, "estimated_wait_minutes": int},
+    ),
+    "the patient's path": Exchange(
+        method="GET",
+        path="/api/v1/path/choose",
+        sent={"patientId": "PATIENT", "queueNumber": "1"},
+        read={"success": bool, "clinic": str, "candidates": list},
+    ),
+    "the pin, by a patient": Exchange(
+        method="GET",
+        path="/api/v1/pin/QUEUE/status",
+        read={"success": bool, "clinic": str, "required": bool, "length": int},
+    ),
+    "the pin": Exchange(
+        method="GET",
+        path="/api/v1/pin/QUEUE/status",
+        staff=True,
+        read={"success": bool, "clinic": str, "required": bool, "length": int, "pin": str},
+    ),
+    "the patient leaves": Exchange(
+        method="POST",
+        path="/api/v1/patient/verify-pin",
+        sent={"patientId": "PATIENT", "clinic": "QUEUE", "pin": "PIN", "queueNumber": "1"},
+        read={"success": bool, "clinic": str, "status": str, "next": type(None), "stages": list},
+        words={"status": {"DONE"}},
+    ),
     "health": Exchange(
         method="GET",
         path="/api/v1/health/status",
@@ -162,14 +214,16 @@ def token(client: Client) -> str:
 
 def test_the_programs_of_the_clinic_find_everything_that_they_read(client: Client, queue: str, token: str) -> None:
     """One after the other, as on a morning."""
+    known = {"QUEUE": queue, "PATIENT": a_patient_id()}
     for name, exchange in RECORDED.items():
-        sent = {field: queue if value == "QUEUE" else value for field, value in exchange.sent.items()}
-        bearer = token if exchange.staff else None
+        sent = {field: filled_in(value, known) for field, value in exchange.sent.items()}
+        path, bearer = filled_in(exchange.path, known), token if exchange.staff else None
 
         if exchange.method == "GET":
-            answer = client.get(exchange.path, bearer=bearer, **sent)
+            answer = client.get(path, bearer=bearer, **sent)
         else:
-            answer = client.post(exchange.path, sent, bearer=bearer)
+            answer = client.post(path, sent, bearer=bearer)
+        known["PIN"] = answer.json.get("pin", "")
 
         assert answer.status == exchange.status, (name, answer)
         must_be_read(answer.json, exchange.read)
@@ -177,6 +231,12 @@ def test_the_programs_of_the_clinic_find_everything_that_they_read(client: Clien
             assert answer.json[field] in words, name
         if exchange.status == 200 and "success" in answer.json:
             assert answer.json["success"] is True
+
+
+def filled_in(text: str, known: dict[str, str]) -> str:
+    for word, meant in known.items():
+        text = text.replace(word, meant)
+    return text
 
 
 def must_be_read(answer: Fields, expected: Fields) -> None:

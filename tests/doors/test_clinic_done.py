@@ -5,6 +5,7 @@ import pytest
 from dawr.domain.staff import Role
 from dawr.operations.staff import Hold, Miss, Start
 from tests.builders import call_next, issue
+from tests.doors.exams import Exam, a_patient_id
 from tests.doors.here import Here
 from tests.doors.restaurant import Restaurant
 from tests.doors.roles import CLINIC
@@ -141,6 +142,67 @@ def test_a_retry_of_done_is_done_and_no_second_effect(client: Client, queue: str
     again = client.post(DONE, {"clinic": queue, "user": "Amna"}, key=f"done-{queue}")
 
     assert (again.status, again.body, again.headers["idempotency-replayed"]) == (200, first.body, "true")
+
+
+def test_the_right_pin_finishes_somebody_who_waits(client: Client, queue: str, bearers: dict[Role, str]) -> None:
+    client.enter(queue, "Amna")
+    pin = client.get(f"/api/v1/pin/{queue}/status", bearer=bearers["manager"]).json["pin"]
+
+    done = client.post(DONE, {"clinic": queue, "user": "Amna", "pin": pin})
+
+    assert (done.status, done.json["status"], done.json["next_clinic"]) == (200, "DONE", None)
+
+
+def test_the_fifth_wrong_pin_locks_whoever_waits(client: Client, queue: str, bearers: dict[Role, str]) -> None:
+    client.enter(queue, "Amna")
+    pin = client.get(f"/api/v1/pin/{queue}/status", bearer=bearers["manager"]).json["pin"]
+
+    refused = [client.post(DONE, {"clinic": queue, "user": "Amna", "pin": "00"}) for _ in range(5)]
+
+    assert [answer.json["tries_left"] for answer in refused] == [4, 3, 2, 1, 0]
+    must_be_problem(client.post(DONE, {"clinic": queue, "user": "Amna", "pin": pin}), 403, "visit-locked")
+    assert client.status(queue).json["waiting"] == 1
+
+
+@pytest.mark.parametrize("pin", [42, "", "1234567", "1", "1٢", "pin"])
+def test_what_is_no_pin_is_refused_and_nothing_changes(client: Client, queue: str, staff: str, pin: object) -> None:
+    client.enter(queue, "Amna")
+    client.post(CALL, {"clinic": queue}, bearer=staff)
+
+    for bearer in (None, staff):
+        refused = client.post(DONE, {"clinic": queue, "user": "Amna", "pin": pin}, bearer=bearer)
+        assert (refused.status, refused.json["code"]) in {(422, "invalid-body"), (422, "invalid-value")}
+
+    assert client.status(queue).json["length"] == 1
+
+
+def test_a_patient_who_has_a_journey_goes_on_to_the_next_clinic(exam: Exam) -> None:
+    by_pin, by_staff = exam.patient(), exam.patient()
+    pin, staff = exam.pin(), exam.bearers["staff"]
+
+    answers = [
+        exam.client.post(DONE, {"clinic": exam.first, "user": by_pin.id, "pin": pin}),
+        exam.client.post(DONE, {"clinic": exam.first, "user": by_staff.id}, bearer=staff),
+    ]
+
+    assert [answer.json["next_clinic"] for answer in answers] == [exam.second, exam.third]
+    assert [exam.states(patient)[0] for patient in (by_pin, by_staff)] == ["COMPLETED"] * 2
+
+
+def test_without_the_pin_nobody_learns_who_is_in_a_clinic_on_their_journey(exam: Exam) -> None:
+    patient, wrong = exam.patient(), exam.wrong_pin()
+
+    def told(user: str, clinic: str, **pin: str) -> dict[str, object]:
+        answer = exam.client.post(DONE, {"clinic": clinic, "user": user, **pin})
+        return {**answer.json, "correlation_id": ""}
+
+    assert told(patient.id, exam.first) == told(a_patient_id(), exam.first)
+    assert told(patient.id, exam.first, pin=wrong) == told(a_patient_id(), exam.first, pin=wrong)
+    assert told(patient.id, exam.first, pin=wrong)["code"] == "pin-wrong"
+    assert exam.kinds(exam.first).count("pin.failed") == 2
+    for _ in range(3):
+        told(patient.id, exam.first, pin=wrong)
+    assert told(patient.id, exam.first, pin=exam.pin()) == told(a_patient_id(), exam.first, pin=wrong)
 
 
 @pytest.mark.parametrize(

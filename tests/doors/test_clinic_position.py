@@ -8,6 +8,7 @@ from dawr.operations.operation import Operation
 from dawr.operations.staff import Finish, Hold, Miss, Start
 from dawr.operations.visitor import Leave
 from tests.builders import call_next, issue, rejoin
+from tests.doors.exams import Exam
 from tests.doors.here import Here
 from tests.running import Client, must_be_problem
 
@@ -77,6 +78,18 @@ def test_the_secret_link_is_not_told_to_whoever_knows_a_name(client: Client, que
 
 def test_somebody_who_never_came_is_not_in_the_queue(client: Client, queue: str) -> None:
     must_be_problem(client.get(POSITION, clinic=queue, user="nobody"), 404, "not-in-queue")
+
+
+def test_a_patient_on_a_journey_is_found_by_staff_only(exam: Exam) -> None:
+    exam.patient()
+    patient = exam.patient()
+
+    by_staff = exam.client.get(POSITION, bearer=exam.bearers["staff"], clinic=exam.first, user=patient.id)
+
+    assert (by_staff.json["number"], by_staff.json["ahead"], by_staff.json["total_waiting"]) == (2, 1, 2)
+    for bearer in (None, exam.bearers["viewer"]):
+        seen = exam.client.get(POSITION, bearer=bearer, clinic=exam.first, user=patient.id)
+        must_be_problem(seen, 404, "not-in-queue")
 
 
 @pytest.mark.parametrize(

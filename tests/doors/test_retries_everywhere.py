@@ -119,7 +119,7 @@ def test_a_key_of_another_venue_is_unknown(
     assert "idempotency-replayed" not in elsewhere.headers
 
 
-@pytest.mark.parametrize("name", ["queue/enter", "restaurant/join", "take-ticket", "start-visit"])
+@pytest.mark.parametrize("name", ["queue/enter", "patient/login", "restaurant/join", "take-ticket", "start-visit"])
 def test_fifty_at_once_under_one_key_make_one_ticket_and_fifty_equal_answers(
     clinic: DawrServer, scene: NewScene, name: str
 ) -> None:

@@ -4,31 +4,76 @@ from typing import Any
 
 import msgspec
 
+from dawr.domain.alarm import Alarm, AlarmKey
 from dawr.domain.day import Day
+from dawr.domain.desk import DeskNow
 from dawr.domain.events import NOBODY
+from dawr.domain.hours import Hours
+from dawr.domain.journey import Journey, Stage
 from dawr.domain.line import Line
+from dawr.domain.pin import Pin
 from dawr.domain.queue import QueueId
 from dawr.domain.secret import hash_of
 from dawr.domain.staff import AccountId, StaffMember
-from dawr.domain.ticket import LineKey, Ticket, TicketId, VisitId
+from dawr.domain.ticket import LineKey, State, Ticket, TicketId, VisitId, open_key, planned_key
 from dawr.domain.token import Token, TokenId
-from dawr.domain.venue import Head
-from dawr.domain.visit import Link, Visit
+from dawr.domain.venue import DeskId, Head
+from dawr.domain.visit import Link, PlannedStage, StageState, Visit
 from dawr.operations.loaded import NotLoaded
 from dawr.operations.operation import Operation
-from dawr.operations.rows import ANSWERS, STAFF, TOKENS, VISITS, Table
+from dawr.operations.rows import ALARMS, ANSWERS, DESKS, OVERTAKINGS, PINS, STAFF, TOKENS, VISITS, Table
 from dawr.operations.transaction import Transaction
-from dawr.ports import Kind, Rows, Wants
+from dawr.ports import Kind, Rows, Search, Wants
 from tests.builders import MONDAY_AT_TEN, a_claim
 from tests.domain.builders import LAB, VENUE, a_desk, a_line, a_queue, a_ticket, a_venue
 
 NOW = MONDAY_AT_TEN
 TODAY, YESTERDAY = Day("2026-03-02"), Day("2026-03-01")
 CURRENT: LineKey = LineKey(LAB, TODAY, 2)
-XRAY = QueueId("xray")
+XRAY, ECG, EYE = QueueId("xray"), QueueId("ecg"), QueueId("eye")
+MINUTE = 60_000
 
-CLINIC = a_venue(a_queue("lab"), a_queue("xray"), desks=(a_desk("desk-1", "lab"), a_desk("desk-2", "lab", "xray")))
+CLINIC = a_venue(
+    a_queue("lab"),
+    a_queue("xray"),
+    a_queue("ecg", auto_call=60, miss_after=60, hold_limit=600, floor="2"),
+    a_queue("eye", hours=Hours(week=(((8 * 60, 16 * 60),),) * 7), floor="3"),
+    desks=(
+        a_desk("desk-1", "lab"),
+        a_desk("desk-2", "lab", "xray"),
+        a_desk("desk-3", "eye"),
+        a_desk("desk-4", "ecg"),
+        a_desk("desk-5", "ecg"),
+    ),
+    journeys=(
+        Journey("army", {"en": "Army"}, ("تجنيد",), fixed=(Stage(LAB),), free=(Stage(ECG), Stage(XRAY))),
+        Journey("eyes", {"en": "Eyes"}, free=(Stage(EYE, pin=False),)),
+    ),
+    walking_minutes={"2": {"3": 4}},
+)
 HEAD = Head(VENUE, epoch=1, day=TODAY, version=100, config_version=7)
+SECRET = "a secret"
+
+VISIT_OF_WAITING, VISIT_OF_MISSED = VisitId("v1-waiting"), VisitId("v1-missed")
+VISIT_OF_CALLED, VISIT_OF_HELD, VISIT_IN_LINE = VisitId("v1-called"), VisitId("v1-held"), VisitId("v1-in-line")
+VISIT_AT_ITS_END, VISIT_GONE_ON = VisitId("v1-at-its-end"), VisitId("v1-gone-on")
+VISIT_READY, VISIT_OF_YESTERDAY, VISIT_LOCKED = VisitId("v1-ready"), VisitId("v1-of-yesterday"), VisitId("v1-locked")
+
+
+def planned(number: int, queue: QueueId, visit_id: VisitId, *, stage: int, state: State, **given: object) -> Ticket:
+    """A ticket of a visit with a plan."""
+    ticket = a_ticket(number, day=TODAY, queue=queue, number=number % 10, state=state, visit_id=visit_id, stage=stage)
+    ticket = msgspec.structs.replace(ticket, **given)
+    return msgspec.structs.replace(ticket, open_key=planned_key(queue, ticket.visitor))
+
+
+FINISHED = msgspec.structs.replace(
+    planned(55, EYE, VISIT_GONE_ON, stage=0, state="serving", called_at=NOW - 9, started_at=NOW - 8).after(
+        "finish", NOW - 1
+    ),
+    version=60,
+)
+CALLED = msgspec.structs.replace(a_ticket(14, day=TODAY, round=2).after("call", NOW - 1, current=2), version=50)
 
 STORED = (
     a_ticket(1, day=TODAY, round=2, state="called", called_at=NOW - 1),
@@ -40,37 +85,92 @@ STORED = (
     a_ticket(7, day=TODAY, round=2, priority=2),
     a_ticket(8, day=TODAY, round=2, state="left"),
     a_ticket(9, day=TODAY, round=2, sequence=-9),
+    a_ticket(12, day=TODAY, round=2, visit_id=VISIT_OF_WAITING),
+    a_ticket(13, day=TODAY, round=2, state="missed", called_at=NOW - 1, visit_id=VISIT_OF_MISSED),
+    CALLED,
     a_ticket(21, day=TODAY, round=1, number=1, state="called", called_at=NOW - 1),
     a_ticket(22, day=TODAY, round=1, number=2),
     a_ticket(31, day=YESTERDAY, round=1, number=1, state="missed"),
     a_ticket(41, day=TODAY, round=1, number=1, queue="xray", sequence=3),
+    planned(51, ECG, VISIT_OF_CALLED, stage=1, state="called", called_at=NOW - 1, desk_id="desk-5"),
+    planned(52, ECG, VISIT_OF_HELD, stage=0, state="held"),
+    planned(53, ECG, VISIT_IN_LINE, stage=0, state="waiting"),
+    planned(54, EYE, VISIT_AT_ITS_END, stage=0, state="serving", called_at=NOW - 2, started_at=NOW - 1),
+    FINISHED,
+    planned(56, XRAY, VISIT_GONE_ON, stage=1, state="waiting", visitor="visitor-55"),
 )
+SINGLE = tuple(ticket for ticket in STORED if ticket.stage is None)
+PIN_OF = {LAB: "11", XRAY: "22", ECG: "07"}
 
 
-VISIT_OF_WAITING, VISIT_OF_MISSED = VisitId("v1-waiting"), VisitId("v1-missed")
-SECRET = "a secret"
+def stage(
+    queue: QueueId, state: StageState = "locked", number: int | None = None, *, fixed: bool = False
+) -> PlannedStage:
+    if number is None:
+        return PlannedStage(queue, fixed=fixed, state=state)
+    return PlannedStage(queue, fixed=fixed, state=state, ticket_id=of(number), number=number % 10)
+
+
+def a_plan(visit_id: VisitId, number: int, *stages: PlannedStage, **given: object) -> Visit:
+    visitor = f"visitor-{number}"
+    visit = Visit(VENUE, visit_id, hash_of(SECRET), visitor, "open", NOW - MINUTE, open_key=visitor, journey="army")
+    at = next((stage.ticket_id for stage in stages if stage.state == "in_queue"), None)
+    return msgspec.structs.replace(visit.with_plan(stages), ticket_id=at, audience="any", **given)
+
+
+def of(number: int) -> TicketId:
+    return TicketId(f"t{number}")
+
+
 PEOPLE = (
     StaffMember(VENUE, AccountId("account-of-owner"), "owner", "owner", 1),
     StaffMember(VENUE, AccountId("account-of-staff"), "staff", "staff", 1),
     StaffMember(VENUE, AccountId("account-of-gone"), "gone", "staff", 1, disabled_at=5),
 )
+BEFORE_IT_WENT_ON = a_plan(VISIT_GONE_ON, 55, stage(EYE, "in_queue", 55), stage(XRAY))
+PLANNED = (
+    a_plan(VISIT_OF_CALLED, 51, stage(LAB, "completed", fixed=True), stage(ECG, "in_queue", 51), stage(XRAY)),
+    a_plan(VISIT_OF_HELD, 52, stage(ECG, "in_queue", 52), stage(XRAY)),
+    a_plan(VISIT_IN_LINE, 53, stage(ECG, "in_queue", 53), stage(EYE)),
+    a_plan(VISIT_AT_ITS_END, 54, stage(EYE, "in_queue", 54)),
+    a_plan(VISIT_GONE_ON, 55, stage(EYE, "completed", 55), stage(XRAY, "in_queue", 56)).remembering(
+        BEFORE_IT_WENT_ON, FINISHED.version
+    ),
+    a_plan(VISIT_READY, 57, stage(ECG, "ready"), stage(XRAY)),
+    a_plan(VISIT_OF_YESTERDAY, 58, stage(ECG, "ready"), started_at=NOW - 24 * 60 * MINUTE),
+    a_plan(VISIT_LOCKED, 59, stage(ECG, "ready"), locked_at=NOW - 1),
+)
 STORED_ROWS: dict[Kind[Any, Any], list[Any]] = {
     VISITS: [
-        Visit(VENUE, VISIT_OF_WAITING, hash_of(SECRET), "visitor-5", "open", 1, ticket_id=TicketId("t5")),
-        Visit(VENUE, VISIT_OF_MISSED, hash_of(SECRET), "visitor-3", "open", 1, ticket_id=TicketId("t3")),
+        Visit(VENUE, VISIT_OF_WAITING, hash_of(SECRET), "visitor-12", "open", 1, ticket_id=TicketId("t12")),
+        Visit(VENUE, VISIT_OF_MISSED, hash_of(SECRET), "visitor-13", "open", 1, ticket_id=TicketId("t13")),
+        *PLANNED,
     ],
     STAFF: list(PEOPLE),
     TOKENS: [Token(VENUE, TokenId("v1-1"), "hash", "api", "staff", "A program", "amna", 1)],
     ANSWERS: [],
+    PINS: [Pin(VENUE, queue_id, TODAY, pin, NOW - 1) for queue_id, pin in PIN_OF.items()],
+    DESKS: [
+        DeskNow(VENUE, DeskId("desk-1"), "open", "staff", NOW - 1),
+        DeskNow(VENUE, DeskId("desk-2"), "break", "staff", NOW - 2, NOW - 1),
+        DeskNow(VENUE, DeskId("desk-4"), "open", "staff", NOW - 1),
+        DeskNow(VENUE, DeskId("desk-5"), "open", "staff", NOW - 1),
+    ],
+    ALARMS: [
+        Alarm(VENUE, "miss", of(51), NOW - 1),
+        Alarm(VENUE, "hold", of(52), NOW - 1),
+        Alarm(VENUE, "break", "desk-2", NOW - 1),
+        Alarm(VENUE, "close", "desk-1", NOW - 1),
+        Alarm(VENUE, "call", "desk-4", NOW - 1),
+        Alarm(VENUE, "enter", VISIT_READY, NOW - 1),
+        Alarm(VENUE, "enter", VISIT_OF_YESTERDAY, NOW - 1),
+    ],
+    OVERTAKINGS: [],
 }
 
 
 def link_of(visit_id: VisitId) -> Link:
     return Link(visit_id, hash_of(SECRET))
-
-
-def of(number: int) -> TicketId:
-    return TicketId(f"t{number}")
 
 
 def lines_of(tickets: tuple[Ticket, ...]) -> list[Line]:
@@ -99,6 +199,8 @@ def found(wants: Wants, *, depth: int, stored: tuple[Ticket, ...] = STORED) -> R
     rows = Rows(
         tickets=[ticket for ticket in stored if ticket.ticket_id in wants.tickets],
         open=[ticket for ticket in stored if ticket.open_key in wants.open_keys],
+        planned=[visit for visit in PLANNED if visit.open_key in wants.visitors],
+        searches={search: [ticket for ticket in stored if is_found(search, ticket)] for search in wants.searches},
         places={
             key: sorted(ticket.place for ticket in stored if ticket.line_key == key and ticket.state == "waiting")
             for key in wants.places
@@ -122,6 +224,12 @@ def found(wants: Wants, *, depth: int, stored: tuple[Ticket, ...] = STORED) -> R
     return rows
 
 
+def is_found(search: Search, ticket: Ticket) -> bool:
+    """Who is called or served at a desk: nothing else is looked for by what changes something."""
+    assert search.how == "at_desk"
+    return search.key == (ticket.desk_id,) and ticket.state in {"called", "serving"}
+
+
 def a_transaction(wants: Wants | None = None, *, depth: int = 50, stored: tuple[Ticket, ...] = STORED) -> Transaction:
     tx = Transaction(CLINIC, HEAD, now=NOW)
     if wants is not None:
@@ -131,14 +239,25 @@ def a_transaction(wants: Wants | None = None, *, depth: int = 50, stored: tuple[
 
 
 def everything(stored: tuple[Ticket, ...] = STORED) -> Wants:
+    visitors = {"new", *(visit.visitor for visit in STORED_ROWS[VISITS])}
+    queues = {queue.id for queue in CLINIC.queues}
+    anywhere = {key(queue, visitor) for key in (open_key, planned_key) for queue in queues for visitor in visitors}
     return Wants(
         tickets={ticket.ticket_id for ticket in stored},
-        open_keys={ticket.open_key for ticket in stored if ticket.open_key} | {"lab:new", "xray:new"},
+        open_keys={ticket.open_key for ticket in stored if ticket.open_key} | anywhere,
+        visitors=visitors,
+        searches={Search("at_desk", ("desk-4",))},
         places={ticket.line_key for ticket in stored},
         lines={line.key for line in lines_of(stored)},
-        waiting={LAB, XRAY},
+        waiting=queues,
         ended={CURRENT},
-        rows={ANSWERS: {a_claim().key}, VISITS: {VISIT_OF_WAITING, VISIT_OF_MISSED}, STAFF: set(), TOKENS: set()},
+        rows={
+            ANSWERS: {a_claim().key},
+            VISITS: {ticket.visit_id for ticket in stored} | {visit.visit_id for visit in STORED_ROWS[VISITS]},
+            ALARMS: {AlarmKey("miss", of(1)), AlarmKey("hours", EYE), *(alarm.key for alarm in STORED_ROWS[ALARMS])},
+            OVERTAKINGS: {TODAY},
+            **{kind: set() for kind in (STAFF, TOKENS, PINS, DESKS)},
+        },
     )
 
 

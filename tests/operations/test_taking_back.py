@@ -10,26 +10,59 @@ import pytest
 import dawr.operations
 from dawr.domain.errors import QueueFull
 from dawr.domain.staff import AccountId
-from dawr.domain.ticket import TicketId
+from dawr.domain.ticket import TicketId, VisitId
 from dawr.domain.token import TokenId
 from dawr.operations.admin import ChangeQueue, Reset, SetUp
+from dawr.operations.alarms import Ring, WindUp
 from dawr.operations.clockwork import Expire, ExpireEnded
+from dawr.operations.desks import BreakDesk, CloseDesk, OpenDesk
 from dawr.operations.operation import Operation
 from dawr.operations.people import AddStaff, ChangeRole, DisableStaff, EnableStaff
+from dawr.operations.pins import Done, GivePin, RenewPins, RotatePin, VerifyPin
+from dawr.operations.reception import (
+    AddStage,
+    ChangePath,
+    CompleteStage,
+    EndVisit,
+    EnterStage,
+    MoveTo,
+    NewLink,
+    OfVisit,
+    OfVisitor,
+    RemoveFromQueue,
+    ResetPath,
+    SkipStage,
+    Transfer,
+    Unlock,
+)
 from dawr.operations.rows import ANSWERS, VISITS
-from dawr.operations.staff import Call, CallNext, Done, Finish, Hold, Miss, Recall, Resume, Start
+from dawr.operations.staff import Call, CallNext, Extend, Finish, Hold, Miss, Prioritize, Recall, Resume, Start
 from dawr.operations.ticket import OfTicket, OneVerb
 from dawr.operations.tokens import MakeToken, RevokeToken
 from dawr.operations.transaction import Transaction
-from dawr.operations.visitor import Cancel, Join, Leave, LeaveByLink, Rejoin, RejoinByLink
+from dawr.operations.undo import Undo
+from dawr.operations.visitor import Cancel, Join, Leave, Rejoin
+from dawr.operations.visits import EnterByLink, GoOn, LeaveByLink, LookAtVisit, RejoinByLink, StartVisit
 from dawr.reliability.idempotency import Reply
 from tests.builders import a_claim, issue
 from tests.domain.builders import LAB
 from tests.operations.clinic import (
+    CALLED,
     CLINIC,
+    ECG,
+    FINISHED,
+    MINUTE,
     NOW,
+    PIN_OF,
+    VISIT_AT_ITS_END,
+    VISIT_IN_LINE,
+    VISIT_LOCKED,
+    VISIT_OF_CALLED,
+    VISIT_OF_HELD,
     VISIT_OF_MISSED,
     VISIT_OF_WAITING,
+    VISIT_OF_YESTERDAY,
+    VISIT_READY,
     a_transaction,
     everything,
     link_of,
@@ -37,7 +70,12 @@ from tests.operations.clinic import (
     state_of,
 )
 
-ABSTRACT = {Operation, OfTicket, OneVerb}
+
+def start_visit(journey: str, visitor: str, *, priority: int = 0) -> StartVisit:
+    return StartVisit(journey, visitor, "any", VisitId(f"v1-of-{visitor}"), "hash", priority=priority)
+
+
+ABSTRACT = {Operation, OfTicket, OneVerb, OfVisit}
 
 EXAMPLES: list[Operation[Any]] = [
     issue("lab", "new"),
@@ -45,7 +83,7 @@ EXAMPLES: list[Operation[Any]] = [
     issue("xray", "new"),
     issue("lab", "visitor-22"),
     issue("lab", "visitor-31"),
-    Join(queue="lab", visitor="new", ticket_id=TicketId("t-new"), visit_id=VISIT_OF_WAITING, secret_hash="hash"),
+    Join(queue="lab", visitor="new", ticket_id=TicketId("t-new"), visit_id=VisitId("v1-new"), secret_hash="hash"),
     CallNext(queue="lab"),
     CallNext(desk="desk-2"),
     Call(of(6), desk="desk-1"),
@@ -54,7 +92,14 @@ EXAMPLES: list[Operation[Any]] = [
     Finish(of(1)),
     Finish(of(2)),
     Finish(of(21)),
-    Done("lab", "visitor-5", by_staff=True),
+    Done("lab", None, "", visitor="visitor-12", by_staff=True),
+    Done("lab", PIN_OF[LAB], "", visitor="visitor-12"),
+    Done("ecg", None, "", visitor="visitor-53", by_staff=True),
+    Done("ecg", PIN_OF[ECG], "", visitor="visitor-53"),
+    Extend(of(1)),
+    Extend(of(51), 10),
+    Prioritize(of(5), 2, "elderly"),
+    Prioritize(of(53), 1, "urgent"),
     Miss(of(1)),
     Rejoin(of(3), "first"),
     Rejoin(of(3), "last"),
@@ -78,6 +123,54 @@ EXAMPLES: list[Operation[Any]] = [
     EnableStaff("gone", "owner"),
     MakeToken(token_id=TokenId("v1-new"), secret_hash="hash", kind="api", name="A", role="staff", made_by="x", by=None),
     RevokeToken(TokenId("v1-1"), None),
+    start_visit("army", "new"),
+    start_visit("تجنيد", "new", priority=2),
+    start_visit("eyes", "visitor-58"),
+    EnterByLink(link_of(VISIT_READY)),
+    GoOn(LookAtVisit(link_of(VISIT_READY))),
+    LeaveByLink(link_of(VISIT_OF_CALLED)),
+    LeaveByLink(link_of(VISIT_READY)),
+    VerifyPin("ecg", PIN_OF[ECG], "", link=link_of(VISIT_OF_CALLED)),
+    VerifyPin("ecg", PIN_OF[ECG], "", visitor="visitor-53", number=3),
+    VerifyPin("ecg", PIN_OF[LAB], "", visitor="visitor-53", number=3),
+    VerifyPin("ecg", "99", "", visitor="visitor-53", number=3),
+    GivePin("chance", is_manager=True, queue="eye"),
+    RotatePin("chance", is_manager=True, queue="lab"),
+    RotatePin("chance", is_manager=True, queue="lab", pin="98"),
+    RenewPins("chance", is_manager=True),
+    OpenDesk("desk-3", "chance"),
+    BreakDesk("desk-1", NOW + 10 * MINUTE),
+    CloseDesk("desk-1"),
+    Ring("miss", of(51)),
+    Ring("hold", of(52)),
+    Ring("break", "desk-2"),
+    Ring("close", "desk-1"),
+    Ring("call", "desk-4"),
+    Ring("enter", VISIT_READY),
+    Ring("enter", VISIT_OF_YESTERDAY),
+    WindUp(),
+    Transfer(of(12), "xray"),
+    Transfer(of(53), "eye"),
+    Transfer(of(54), "lab"),
+    MoveTo(VISIT_IN_LINE, "eye"),
+    OfVisitor("visitor-57", EnterStage(VisitId(""))),
+    NewLink(VISIT_OF_HELD, "another hash"),
+    Unlock(VISIT_LOCKED),
+    EnterStage(VISIT_READY),
+    RemoveFromQueue(VISIT_OF_CALLED),
+    EndVisit(VISIT_OF_CALLED),
+    EndVisit(VISIT_READY),
+    AddStage(VISIT_OF_CALLED, "eye"),
+    SkipStage(VISIT_OF_CALLED, "xray"),
+    SkipStage(VISIT_OF_CALLED, "ecg"),
+    CompleteStage(VISIT_AT_ITS_END, "eye"),
+    CompleteStage(VISIT_OF_HELD, "ecg"),
+    CompleteStage(VISIT_READY, "ecg"),
+    ResetPath(VISIT_OF_CALLED),
+    ChangePath(VISIT_IN_LINE, "eyes"),
+    ChangePath(VISIT_OF_CALLED, "army"),
+    Undo(CALLED.ticket_id, CALLED.version),
+    Undo(FINISHED.ticket_id, FINISHED.version),
 ]
 
 
@@ -95,7 +188,7 @@ class Regretted(Operation[None], frozen=True):
 
 
 def name_of(operation: Operation[Any]) -> str:
-    return repr(operation)[:60]
+    return repr(operation)[:80]
 
 
 def every_operation() -> set[type[Operation[Any]]]:

@@ -28,7 +28,7 @@ from tests.operations.clinic import (
     CURRENT,
     HEAD,
     NOW,
-    STORED,
+    SINGLE,
     TODAY,
     YESTERDAY,
     AheadOf,
@@ -47,7 +47,7 @@ from tests.operations.test_taking_back import EXAMPLES, name_of
 def test_an_operation_that_had_to_wait_for_rows_decides_as_if_they_had_been_there(operation: Operation[Any]) -> None:
     with_all, with_nothing = a_transaction(everything()), a_transaction()
 
-    assert decided(with_nothing, operation) == decided(with_all, operation)
+    assert said(decided(with_nothing, operation)) == said(decided(with_all, operation))
     assert in_order(with_nothing.changes()) == in_order(with_all.changes())
 
 
@@ -61,12 +61,15 @@ def test_whatever_is_taken_back_what_was_kept_comes_out_the_same(
         outcome = outcome_of(mixed, operation, depth=depth)
         if not kept:
             mixed.take_back()
-        elif isinstance(outcome, Refused):
-            assert type(outcome_of(only_kept, operation, depth=50)) is type(outcome)
         else:
-            assert outcome_of(only_kept, operation, depth=50) == outcome
+            assert said(outcome_of(only_kept, operation, depth=50)) == said(outcome)
 
     assert in_order(mixed.changes()) == in_order(only_kept.changes())
+
+
+def said(outcome: object) -> object:
+    """An answer, or what a refusal says."""
+    return (type(outcome), outcome.facts) if isinstance(outcome, Refused) else outcome
 
 
 def in_order(changes: Changes) -> Changes:
@@ -236,7 +239,7 @@ def test_a_changed_set_up_moves_its_own_version_too() -> None:
 
     changes = tx.changes()
     assert changes.venue is not None
-    assert [queue.state for queue in changes.venue.queues] == ["paused", "closed"]
+    assert [queue.state for queue in changes.venue.queues[:2]] == ["paused", "closed"]
     assert changes.head == msgspec.structs.replace(HEAD, version=102, config_version=8)
     assert (changes.new_tickets, changes.changed_tickets, changes.lines) == ([], [], [])
 
@@ -314,7 +317,7 @@ def test_however_a_batch_goes_on_everybody_has_as_many_ahead_as_counting_gives(
     walk: list[tuple[int, int, int]], depth: int
 ) -> None:
     tx = a_transaction()
-    known = {ticket.ticket_id: ticket for ticket in STORED}
+    known = {ticket.ticket_id: ticket for ticket in SINGLE}
 
     for verb, pick, priority in walk:
         operation = (
@@ -332,7 +335,7 @@ def test_however_a_batch_goes_on_everybody_has_as_many_ahead_as_counting_gives(
     for ticket in known.values():
         expected = ahead_in(list(known.values()), ticket) if ticket.state in {"waiting", "held"} else 0
         assert decided(tx, AheadOf(ticket), depth=depth) == expected
-    assert {ticket.ticket_id: ticket for ticket in STORED} | {
+    assert {ticket.ticket_id: ticket for ticket in SINGLE} | {
         ticket.ticket_id: ticket for ticket in tx.changes().new_tickets + tx.changes().changed_tickets
     } == known
 

@@ -4,11 +4,12 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from dawr.domain.venue import Venue
+from dawr.domain.venue import Venue, checked
 from dawr.engine.engine import Engine
 from dawr.ports import Store
-from tests.builders import DrivenClock, a_desk, a_queue, a_venue
+from tests.builders import DrivenClock, a_desk, a_journey, a_queue, a_venue
 from tests.stores.databases import Database, PostgresDatabase, SqliteDatabase
 from tests.stores.doing import create_venue
 
@@ -49,3 +50,22 @@ async def venue(store: Store) -> Venue:
     queues = (a_queue("lab", prefix="A"), a_queue("xray"), a_queue("eye"))
     desks = (a_desk("desk-1", "lab"), a_desk("desk-2", "lab", "xray", "eye"))
     return await create_venue(store, a_venue(*queues, desks=desks))
+
+
+@pytest.fixture
+async def clinic(store: Store) -> Venue:
+    """Four queues on two floors; recruits begin at the laboratory, and women have an eye clinic without a PIN."""
+    queues = (
+        replace(a_queue("lab", prefix="A"), floor="1"),
+        replace(a_queue("xray"), floor="1"),
+        replace(a_queue("ent"), floor="2"),
+        replace(a_queue("eye"), floor="2", audience="women"),
+    )
+    journeys = (
+        a_journey("army", "xray", "ent", fixed=("lab",), aliases=("تجنيد",)),
+        a_journey("short", "xray"),
+        a_journey("women", "eye", "xray", no_pin=("eye",), audience="women"),
+    )
+    desks = (a_desk("desk-1", "lab"), a_desk("desk-2", "lab", "xray"), a_desk("desk-3", "ent"))
+    venue = replace(a_venue(*queues, desks=desks), journeys=journeys, walking_minutes={"1": {"2": 3}})
+    return await create_venue(store, checked(venue))

@@ -3,8 +3,7 @@
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
@@ -20,10 +19,8 @@ from dawr.ports import Busy, Stopping, Store, Wants
 from dawr.reliability.idempotency import Reply
 from tests.builders import DrivenClock, a_claim, a_desk, a_queue, a_venue, call_next, issue, rejoin
 from tests.stores.databases import Database
-from tests.stores.doing import create_venue, events_of, load, numbers, rendered, stored_head, together
+from tests.stores.doing import LOOPS, create_venue, events_of, in_loops, load, numbers, rendered, stored_head, together
 
-T = TypeVar("T")
-LOOPS = 4
 QUEUES = ("lab", "xray", "eye")
 
 
@@ -233,26 +230,6 @@ async def test_a_venue_set_up_elsewhere_is_seen_by_the_next_command(
     outcomes = await together(engine.do(venue.id, issue()))
 
     assert numbers(outcomes) == ["QueueClosed"]
-
-
-async def in_loops(
-    database: Database,
-    store: Store,
-    clock: DrivenClock,
-    work: Callable[[Engine], Awaitable[T]],
-    *,
-    loops: int = LOOPS,
-) -> list[T]:
-    """The work in several event loops at once, each in a thread and with an engine of its own."""
-
-    async def one_loop() -> T:
-        async with database.share(store) as own:
-            engine = Engine(own, clock)
-            result = await work(engine)
-            await engine.stop()
-            return result
-
-    return await asyncio.gather(*(asyncio.to_thread(lambda: asyncio.run(one_loop())) for _ in range(loops)))
 
 
 async def call_until_empty(engine: Engine, venue: Venue, desk: Desk) -> list[Ticket]:

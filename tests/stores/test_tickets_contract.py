@@ -85,7 +85,7 @@ async def test_a_ticket_keeps_what_its_latest_change_replaced(
     stored = await stored_ticket(store, venue, given.ticket_id)
 
     replaced = msgspec.json.decode(stored.previous or "")
-    assert replaced == {"state": "waiting", "called_at": None, "desk_id": None}
+    assert replaced == {"state": "waiting", "called_at": None, "desk_id": None, "current": None}
 
 
 async def test_a_visitor_with_an_open_ticket_gets_that_ticket_again(engine: Engine, venue: Venue) -> None:

@@ -5,6 +5,7 @@ import pytest
 
 from dawr.domain.errors import QueueClosed
 from dawr.domain.venue import Venue
+from dawr.domain.visit import Visit
 from dawr.engine.engine import Engine
 from dawr.operations.admin import ChangeQueue
 from dawr.operations.staff import Call, Finish
@@ -21,19 +22,9 @@ async def test_every_ticket_begins_a_visit(
 ) -> None:
     ticket = await take(engine, venue, visitor="Aisha")
 
-    assert await database.rows("SELECT * FROM visits") == [
-        (
-            venue.id,
-            ticket.visit_id,
-            f"secret-hash-of-{ticket.ticket_id}",
-            "Aisha",
-            "open",
-            clock.now,
-            None,
-            None,
-            ticket.ticket_id,
-        )
-    ]
+    secret_hash = f"secret-hash-of-{ticket.ticket_id}"
+    visit = Visit(venue.id, ticket.visit_id, secret_hash, "Aisha", "open", clock.now, ticket_id=ticket.ticket_id)
+    assert await database.rows("SELECT * FROM visits") == [msgspec.structs.astuple(visit)]
 
 
 async def test_a_visitor_who_asks_again_begins_no_second_visit(

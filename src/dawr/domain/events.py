@@ -71,7 +71,7 @@ class TicketFacts(msgspec.Struct, frozen=True, omit_defaults=True):
     out_of_order: bool = False
     """Called although somebody else was first."""
     visit: VisitId | None = None
-    """Of a number that carries a visit on: which one. Left out where the visit begins with it."""
+    """Of a ticket that a visit has come to by this: which one. Left out where a single number is all of its visit."""
     next: QueueId | None = None
     """Where the visitor goes from here."""
     why: Why | None = None
@@ -79,7 +79,7 @@ class TicketFacts(msgspec.Struct, frozen=True, omit_defaults=True):
     overtaken: int = 0
     """How many were."""
     moved_from: Place | None = None
-    """The place among the waiting that it had, as it sorts, if it waits at another one now."""
+    """The place among the waiting that it had, as it sorts, if it has another one now."""
 
 
 _encode = msgspec.json.Encoder().encode
@@ -100,7 +100,7 @@ NOTHING_MORE = More()
 def ticket_data(
     before: Ticket | None, after: Ticket, line: Line, *, out_of_order: bool = False, more: More = NOTHING_MORE
 ) -> str:
-    has_moved = before is not None and before.state == after.state == "waiting" and before.place != after.place
+    has_moved = before is not None and before.state == "waiting" and before.place != after.place
     return _encode(
         TicketFacts(
             after.number,

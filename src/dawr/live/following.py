@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from dawr.domain import Line, LineFacts, Place, Standing, Ticket, TicketFacts, TicketId, Venue, VenueId
+from dawr.domain import Line, LineFacts, Place, Ticket, TicketFacts, TicketId, Venue, VenueId, VisitId
 from dawr.domain.standing import wait_minutes
 from dawr.domain.ticket import ENDED_STATES, STATES_IN_LINE
-from dawr.live.forms import PersonalForm, Published
+from dawr.live.forms import PersonalForm, Placed, Published
 from dawr.live.line import WatchedLine
 from dawr.live.watcher import Watcher
 
@@ -19,11 +19,13 @@ from dawr.live.watcher import Watcher
 class Followed:
     """One ticket, and who follows it in which form. Events move on its place, state and desk, and nothing else."""
 
-    __slots__ = ("is_near", "key", "shown", "ticket", "watchers")
+    __slots__ = ("is_near", "key", "reserve_mode", "shown", "ticket", "watchers")
 
-    def __init__(self, ticket: Ticket) -> None:
+    def __init__(self, ticket: Ticket, *, reserve_mode: bool = False) -> None:
         self.ticket = ticket
         self.key = ticket.line_key
+        self.reserve_mode = reserve_mode
+        """Known where a link is followed."""
         self.is_near = False
         self.shown: tuple[int, int] | None = None
         """How many were ahead and how long it was to take, as told last; None if they are to be told again."""
@@ -37,13 +39,13 @@ class Followed:
     def has_place_in(self, line: WatchedLine) -> bool:
         return self.ticket.state in STATES_IN_LINE and self.key == line.key
 
-    def standing(self, venue: Venue, line: WatchedLine) -> Standing:
+    def standing(self, venue: Venue, line: WatchedLine) -> Placed:
         ahead = line.ahead_of(self.ticket.place) if self.has_place_in(line) else 0
         return self.standing_with(venue, ahead, line.facts)
 
-    def standing_with(self, venue: Venue, ahead: int, facts: LineFacts) -> Standing:
+    def standing_with(self, venue: Venue, ahead: int, facts: LineFacts) -> Placed:
         queue = venue.queue(self.key.queue_id)
-        return Standing(queue, self.ticket, ahead, wait_minutes(queue, facts, ahead))
+        return Placed(queue, self.ticket, ahead, wait_minutes(queue, facts, ahead), self.reserve_mode)
 
 
 class Following:
@@ -66,7 +68,7 @@ class Following:
         if self.is_idle:
             return
         self._moved = True
-        self._entered = self._entered or published.event.kind == "ticket.issued"
+        self._entered = self._entered or _opens_a_ticket(published)
         if freed is not None and self._by_place:
             self._tell_who_is_near(venue)
         ticket_id = published.event.ticket_id
@@ -110,7 +112,7 @@ class Following:
         queue_id, day, number = self.line.key
         return Line(venue_id, queue_id, day, number).has_ended(ticket)
 
-    def add(self, followed: Followed, watcher: Watcher, form: PersonalForm, standing: Standing, at: bytes) -> None:
+    def add(self, followed: Followed, watcher: Watcher, form: PersonalForm, standing: Placed, at: bytes) -> None:
         """One more, who knows where it stands. Who followed before is told first: what was shown is shared."""
         _tell_what_moved(followed, standing, at)
         followed.watchers[watcher] = form
@@ -137,8 +139,8 @@ class Following:
             facts = published.facts
             if published.event.version <= version or facts is None or published.line_key != self.line.key:
                 continue
-            if (-facts.priority, facts.sequence) < place:
-                ahead += (facts.before == "waiting") - (facts.state == "waiting")
+            ahead += facts.before == "waiting" and _is_ahead(published.place_before, place)
+            ahead -= facts.state == "waiting" and _is_ahead(published.place, place)
         return ahead
 
     def _tell_who_is_near(self, venue: Venue) -> None:
@@ -157,33 +159,71 @@ class Following:
         self._by_place.pop(followed.ticket.place, None)
         followed.take(facts)
         self._put(followed)
+        if published.event.kind == "ticket.adopted":
+            self._give_away(followed, facts.visit)
         standing = followed.standing(venue, self.line)
         comes_near = standing.is_near and not followed.is_near
         followed.shown, followed.is_near = (standing.ahead, standing.wait_minutes), standing.is_near
-        for watcher, form in tuple(followed.watchers.items()):
-            if comes_near:
-                watcher.push(form.near(standing))
-            channel = watcher.seat.channel
-            shared = channel is not None and channel.frame(published) is not None
-            watcher.push(form.happened(published.event.kind, standing, b"" if shared else published.at))
+        if comes_near:
+            _tell(followed, {form: form.near(standing) for form in set(followed.watchers.values())})
+        _tell_what_happened(followed, published, standing, onward(standing, facts, venue))
         if followed.ticket.state in ENDED_STATES:
             self._let_go(followed)
+
+    def _give_away(self, followed: Followed, visit_id: VisitId | None) -> None:
+        """It is another visit's now. Nothing of that is told to who followed it by its own link, or by name."""
+        for watcher, form in tuple(followed.watchers.items()):
+            if watcher.seat.open_key is not None:
+                self._make_stranger(watcher, form, followed, watcher.seat.open_key)
+            elif watcher.seat.visit is None or watcher.seat.visit.visit_id != visit_id:
+                watcher.end()
 
     def _let_go(self, followed: Followed) -> None:
         """Whoever is known by name may come again with another ticket."""
         for watcher, form in tuple(followed.watchers.items()):
-            seat = watcher.seat
-            if seat.open_key is not None:
-                self.leave(watcher, followed, None)
-                seat.followed = None
-                self.strangers.setdefault(seat.open_key, {})[watcher] = form
+            if watcher.seat.open_key is not None:
+                self._make_stranger(watcher, form, followed, watcher.seat.open_key)
+
+    def _make_stranger(self, watcher: Watcher, form: PersonalForm, followed: Followed, open_key: str) -> None:
+        self.leave(watcher, followed, None)
+        watcher.seat.followed = None
+        self.strangers.setdefault(open_key, {})[watcher] = form
 
     def _put(self, followed: Followed) -> None:
         if followed.ticket.state == "waiting" and followed.key == self.line.key:
             self._by_place[followed.ticket.place] = followed
 
 
-def _tell_what_moved(followed: Followed, standing: Standing, at: bytes) -> None:
+def onward(standing: Placed, facts: TicketFacts, venue: Venue) -> Placed:
+    """The same, with where the visitor goes next if the event says so."""
+    return standing if facts.next is None else msgspec.structs.replace(standing, next=venue.queue(facts.next))
+
+
+def _opens_a_ticket(published: Published) -> bool:
+    """A new one, or one that had ended."""
+    facts = published.facts
+    if facts is None or facts.state in ENDED_STATES:
+        return False
+    return published.event.kind == "ticket.issued" or facts.before in ENDED_STATES
+
+
+def _is_ahead(other: Place | None, place: Place) -> bool:
+    return other is not None and other < place
+
+
+def _tell_what_happened(followed: Followed, published: Published, standing: Placed, with_next: Placed) -> None:
+    """Each form makes its bytes once. Where the visitor goes from here is for those who hold the link."""
+    made: dict[tuple[PersonalForm, bool, bytes], bytes] = {}
+    for watcher, form in tuple(followed.watchers.items()):
+        channel, by_link = watcher.seat.channel, watcher.seat.visit is not None
+        shared = channel is not None and channel.frame(published) is not None
+        key = (form, by_link, b"" if shared else published.at)
+        if key not in made:
+            made[key] = form.happened(published.event.kind, with_next if by_link else standing, key[2])
+        watcher.push(made[key])
+
+
+def _tell_what_moved(followed: Followed, standing: Placed, at: bytes) -> None:
     """Everybody who follows the ticket, if its place or wait is not what they were told last."""
     shown = (standing.ahead, standing.wait_minutes)
     comes_near = standing.is_near and not followed.is_near

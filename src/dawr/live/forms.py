@@ -4,7 +4,7 @@ from typing import Protocol
 
 import msgspec
 
-from dawr.domain import Day, Event, LineFacts, LineKey, QueueId, Standing, TicketFacts
+from dawr.domain import Day, Event, LineFacts, LineKey, Place, Queue, QueueId, Standing, TicketFacts, VisitId
 
 
 class RoundFacts(msgspec.Struct, frozen=True):
@@ -14,10 +14,25 @@ class RoundFacts(msgspec.Struct, frozen=True):
     round: int
 
 
+class VisitFacts(msgspec.Struct, frozen=True):
+    """What the data of all events of a visit has."""
+
+    visit: VisitId
+
+
+class Placed(Standing, frozen=True):
+    """Where a ticket stands, as it is told to whoever follows it."""
+
+    reserve_mode: bool = False
+    """The number is beyond the day's capacity."""
+    next: Queue | None = None
+    """Where the visitor goes from here. For whoever holds the link: who only knows a name is not told."""
+
+
 class Published:
     """An event as it is handed to forms. Its facts are read once, and each form puts it into bytes once."""
 
-    __slots__ = ("at", "event", "facts", "frames", "reset", "shown")
+    __slots__ = ("at", "event", "facts", "frames", "reset", "shown", "visit_id")
 
     def __init__(self, event: Event, at: bytes) -> None:
         self.event = event
@@ -26,6 +41,8 @@ class Published:
         self.facts = _facts(event.data) if event.ticket_id is not None else None
         """A ticket's."""
         self.reset = _round(event.data) if event.kind == "queue.reset" else None
+        self.visit_id = _visit_of(event, self.facts)
+        """The visit that has come to this ticket, or that something happened to as a whole."""
         self.shown: LineFacts | None = None
         """How the queue's current line stands now; None if the event did not change it, or nobody asked."""
         self.frames: dict[Form, bytes | None] = {}
@@ -37,6 +54,16 @@ class Published:
         return None if facts is None or queue_id is None else LineKey(queue_id, facts.day, facts.round)
 
     @property
+    def place(self) -> Place | None:
+        """Where the ticket waits now, or did; None if it is no ticket's."""
+        return None if self.facts is None else (-self.facts.priority, self.facts.sequence)
+
+    @property
+    def place_before(self) -> Place | None:
+        """Where it waited before, or would have."""
+        return self.place if self.facts is None or self.facts.moved_from is None else self.facts.moved_from
+
+    @property
     def is_complete(self) -> bool:
         """Events of before there was a live stream do not say how their line stood."""
         return self.facts is None or self.facts.line is not None
@@ -44,6 +71,13 @@ class Published:
 
 _facts = msgspec.json.Decoder(TicketFacts).decode
 _round = msgspec.json.Decoder(RoundFacts).decode
+_visit = msgspec.json.Decoder(VisitFacts).decode
+
+
+def _visit_of(event: Event, facts: TicketFacts | None) -> VisitId | None:
+    if facts is not None:
+        return facts.visit
+    return _visit(event.data).visit if event.kind.startswith("visit.") else None
 
 
 class Form(Protocol):
@@ -67,16 +101,16 @@ class Form(Protocol):
 class PersonalForm(Protocol):
     """One visitor's own view. `at` is empty when the id comes with the shared frame behind it."""
 
-    def present(self, standing: Standing, at: bytes) -> bytes:
+    def present(self, standing: Placed, at: bytes) -> bytes:
         """All that somebody who just came must know."""
 
-    def happened(self, kind: str, standing: Standing, at: bytes) -> bytes:
+    def happened(self, kind: str, standing: Placed, at: bytes) -> bytes:
         """The ticket itself changed by an event of this kind."""
 
-    def moved(self, standing: Standing, at: bytes) -> bytes:
+    def moved(self, standing: Placed, at: bytes) -> bytes:
         """Others changed, and with them the place."""
 
-    def near(self, standing: Standing) -> bytes:
+    def near(self, standing: Placed) -> bytes:
         """It became nearly their turn."""
 
 

@@ -65,16 +65,24 @@ class WatchedLine:
         published.shown = EMPTY
 
     def _count(self, published: Published) -> Place | None:
-        facts = published.facts
-        if facts is None:
+        facts, place, before = published.facts, published.place, published.place_before
+        if facts is None or place is None or before is None:
             return None
         self.facts = published.shown = facts.line or self.facts
-        place = (-facts.priority, facts.sequence)
+        is_waiting = facts.state == "waiting"
+        has_left = (before != place or not is_waiting) and self._remove(before)
+        if is_waiting:
+            self._insert(place)
+        return before if has_left else None
+
+    def _remove(self, place: Place) -> bool:
         at = bisect_left(self.places, place)
-        stands = at < len(self.places) and self.places[at] == place
-        if facts.state == "waiting" and not stands:
-            self.places.insert(at, place)
-        elif facts.state != "waiting" and stands:
+        stood = at < len(self.places) and self.places[at] == place
+        if stood:
             del self.places[at]
-            return place
-        return None
+        return stood
+
+    def _insert(self, place: Place) -> None:
+        at = bisect_left(self.places, place)
+        if at == len(self.places) or self.places[at] != place:
+            self.places.insert(at, place)

@@ -23,6 +23,8 @@ class Tickets(msgspec.Struct, frozen=True):
     version: int
     """Of the last event that is in them."""
     found: list[Ticket]
+    in_reserve: frozenset[TicketId] = frozenset()
+    """Those whose number is beyond the day's capacity, where that was asked for."""
 
 
 class Past:
@@ -60,6 +62,25 @@ class Past:
             wants = Wants(tickets=set(ids), open_keys=set(open_keys))
             rows = (await session.load({venue_id: wants}, depth=1))[venue_id]
             return Tickets(session.heads[venue_id].version, rows.tickets + rows.open)
+
+        return await self._read(venue_id, read)
+
+    async def visited(self, venue_id: VenueId, ids: Collection[TicketId]) -> Tickets:
+        """Tickets that a visit has come to, with what the holder of its link is told of each."""
+
+        async def read(session: Session) -> Tickets:
+            venue = session.venues[venue_id]
+            rows = (await session.load({venue_id: Wants(tickets=set(ids))}, depth=1))[venue_id]
+            keys = {ticket.line_key for ticket in rows.tickets}
+            lines = (await session.load({venue_id: Wants(lines=keys)}, depth=1))[venue_id].lines
+            used = {line.key: line.used_before for line in lines}
+            in_reserve = {
+                ticket.ticket_id
+                for ticket in rows.tickets
+                if (capacity := venue.queue(ticket.queue_id).capacity) is not None
+                and used.get(ticket.line_key, 0) + ticket.number > capacity
+            }
+            return Tickets(session.heads[venue_id].version, rows.tickets, frozenset(in_reserve))
 
         return await self._read(venue_id, read)
 

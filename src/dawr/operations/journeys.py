@@ -113,6 +113,19 @@ def choose(tx: Transaction, visit: Visit, now: int, stages: list[int] | None = N
     return Choice(stages, candidates)
 
 
+def expect_advance(tx: Transaction, visit: Visit, at: int) -> None:
+    """Ask at once for the ticket of a stage that may end now and for the lines that could be next."""
+    plan = visit.plan
+    following = visit.with_stage(at, state="completed").next_stages()
+    queues = [tx.venue.queue(plan[stage].queue).id for stage in following]
+    ticket_id = plan[at].ticket_id
+    tx.must_have(
+        tickets=[] if ticket_id is None else [ticket_id],
+        current_lines=queues,
+        open_keys=[open_key(queue_id, visit.visitor) for queue_id in queues],
+    )
+
+
 def floor_of(tx: Transaction, visit: Visit) -> str | None:
     """Where the visitor is: where their latest ticket was. Before the first one, nobody knows."""
     latest = next(

@@ -42,6 +42,7 @@ class NotLoaded(Exception):
 
 
 NO_ROWS: Mapping[Kind[Any, Any], set[Any]] = {}
+NOTHING = Wants()
 
 
 class Loaded:
@@ -100,22 +101,35 @@ class Loaded:
     def must_have(
         self,
         *,
+        tickets: Iterable[TicketId] = (),
+        places: Iterable[LineKey] = (),
         lines: Iterable[LineKey] = (),
         rows: Mapping[Kind[Any, Any], set[Any]] = NO_ROWS,
         current_lines: Iterable[QueueId] = (),
+        waiting: Iterable[QueueId] = (),
         open_keys: Iterable[str] = (),
     ) -> None:
         """Ask for all that is missing of these at once: one by one, each would be a round trip."""
         missing = Wants(
+            tickets={ticket_id for ticket_id in tickets if ticket_id not in self._tickets.rows},
+            places={key for key in places if key not in self._stored_places},
             lines={key for key in lines if key not in self._lines.rows},
             current_lines={queue_id for queue_id in current_lines if queue_id not in self._current},
+            waiting={queue_id for queue_id in waiting if not self._knows_who_waits(queue_id)},
             open_keys={key for key in open_keys if key not in self._by_open_key},
         )
         for kind, keys in rows.items():
             if unknown := keys - self._table(kind).rows.keys():
                 missing.add(kind, *unknown)
-        if missing.lines or missing.current_lines or missing.open_keys or missing.rows:
+        if missing != NOTHING:
             raise NotLoaded(missing)
+
+    def _knows_who_waits(self, queue_id: QueueId) -> bool:
+        """Of a line that is not stored yet, everybody is here."""
+        if queue_id not in self._current:
+            return False
+        key = self._current[queue_id]
+        return key is None or key in self._waiting or key not in self._lines.stored
 
     def search(self, search: Search) -> list[Ticket]:
         """As they are stored: for a view, which changes nothing."""

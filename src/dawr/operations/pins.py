@@ -10,6 +10,7 @@ import msgspec
 
 from dawr.domain import DeskNow, Link, Pin, Queue, QueueCode, QueueId, Ticket, Venue, Visit
 from dawr.domain.errors import (
+    InvalidValue,
     NotAtThisDesk,
     NotEntered,
     NotInQueue,
@@ -28,7 +29,7 @@ from dawr.domain.errors import (
 )
 from dawr.domain.pin import new_pin, read_pin
 from dawr.domain.ticket import checked_visitor, open_key, planned_key
-from dawr.operations.journeys import tell
+from dawr.operations.journeys import expect_advance, tell
 from dawr.operations.operation import Operation, View
 from dawr.operations.rows import DESKS, PINS, VISITS
 from dawr.operations.staff import finish
@@ -82,11 +83,13 @@ class VerifyPin(_Leaving, frozen=True):
         pin = None if self.pin is None else read_pin(self.pin)
         visit = self._visit(tx)
         queue = tx.venue.queue(self.queue)
-        stage = visit.plan[visit.stage_of(queue.id)]
+        at = visit.stage_of(queue.id)
+        stage = visit.plan[at]
         if stage.state == "ready":
             raise NotEntered(queue.id)
         if stage.state != "in_queue" or stage.ticket_id is None:
             raise NotItsTurn(queue.id, stage.state)
+        expect_advance(tx, visit, at)
         ticket = tx.ticket(stage.ticket_id)
         if self.number is not None and self.number != ticket.number:
             raise NumberWrong
@@ -290,6 +293,7 @@ def _ensure(tx: Transaction, queue_id: QueueId, chance: str, now: int) -> Pin:
         return known
     pin = Pin(tx.venue.id, queue_id, tx.day, _unused(tx, queue_id, chance), now)
     tx.put(PINS, pin)
+    tx.happened("pin.made", queue_id)
     return pin
 
 
@@ -314,8 +318,9 @@ def _unused(tx: Transaction, queue_id: QueueId, chance: str) -> str:
 
 
 def _free(tx: Transaction, queue_id: QueueId, pin: str, now: int) -> str:
-    if len(pin) != tx.venue.pin_length:
-        raise PinTaken
+    digits = tx.venue.pin_length
+    if len(pin) != digits:
+        raise InvalidValue("pin", f"PINs have {digits} digits here.")
     for row in tx.all(PINS):
         if row.day == tx.day and (row.pin == pin or (row.queue_id == queue_id and row.was(pin, now))):
             raise PinTaken

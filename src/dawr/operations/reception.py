@@ -20,9 +20,15 @@ from dawr.domain import (
     VisitId,
     Why,
 )
-from dawr.domain.errors import LineEnded, PlaceTaken, StageInWrongState, TicketInWrongState
+from dawr.domain.errors import (
+    LineEnded,
+    PlaceTaken,
+    StageInWrongState,
+    TicketInWrongState,
+    UnknownVisit,
+)
 from dawr.domain.session_code import check_of, read_session_code
-from dawr.domain.ticket import open_key, planned_key
+from dawr.domain.ticket import checked_visitor, open_key, planned_key
 from dawr.domain.visit import DONE_WITH
 from dawr.operations import journeys
 from dawr.operations.operation import Operation, View
@@ -90,7 +96,7 @@ def _replanned(visit: Visit, ticket: Ticket, queue_id: QueueId) -> Visit:
     return visit.with_plan(plan)
 
 
-class _OfVisit(Operation[Whereabouts], frozen=True):
+class OfVisit(Operation[Whereabouts], frozen=True):
     visit_id: VisitId
 
     def wants(self, venue: Venue, wants: Wants) -> None:
@@ -106,7 +112,7 @@ class _OfVisit(Operation[Whereabouts], frozen=True):
         raise NotImplementedError
 
 
-class NewLink(_OfVisit, frozen=True):
+class NewLink(OfVisit, frozen=True):
     """Another secret for the visit; the link that was given before leads nowhere any more."""
 
     secret_hash: str = ""
@@ -116,7 +122,7 @@ class NewLink(_OfVisit, frozen=True):
         journeys.tell(tx, visit, "visit.link_renewed")
 
 
-class Unlock(_OfVisit, frozen=True):
+class Unlock(OfVisit, frozen=True):
     """Let PINs be tried again."""
 
     def change(self, tx: Transaction, visit: Visit, now: int) -> None:
@@ -125,14 +131,14 @@ class Unlock(_OfVisit, frozen=True):
             journeys.tell(tx, visit, "visit.unlocked")
 
 
-class EnterStage(_OfVisit, frozen=True):
+class EnterStage(OfVisit, frozen=True):
     """Let the visitor into the next queue, if a stage is ready."""
 
     def change(self, tx: Transaction, visit: Visit, now: int) -> None:
         enter(tx, visit, now)
 
 
-class RemoveFromQueue(_OfVisit, frozen=True):
+class RemoveFromQueue(OfVisit, frozen=True):
     """Take the visitor out of the queue they are in; the stage can be entered again."""
 
     def change(self, tx: Transaction, visit: Visit, now: int) -> None:
@@ -140,7 +146,7 @@ class RemoveFromQueue(_OfVisit, frozen=True):
             change(tx, visit.ticket_id, "leave", now)
 
 
-class EndVisit(_OfVisit, frozen=True):
+class EndVisit(OfVisit, frozen=True):
     """The visitor has gone home."""
 
     def change(self, tx: Transaction, visit: Visit, now: int) -> None:
@@ -152,8 +158,35 @@ class EndVisit(_OfVisit, frozen=True):
         tx.put_visit(left)
 
 
-class _OfStage(_OfVisit, frozen=True):
+class OfVisitor(Operation[Whereabouts], frozen=True):
+    """What is done with the visit that somebody has open, whom staff know by name."""
+
+    visitor: str
+    what: OfVisit
+    """Of no visit yet."""
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        wants.visitors.add(checked_visitor(self.visitor))
+
+    def decide(self, tx: Transaction, now: int) -> Whereabouts:
+        visit = tx.planned_visit(checked_visitor(self.visitor))
+        if visit is None:
+            raise UnknownVisit
+        return msgspec.structs.replace(self.what, visit_id=visit.visit_id).decide(tx, now)
+
+
+class _OfStage(OfVisit, frozen=True):
     queue: str = ""
+
+
+class MoveTo(_OfStage, frozen=True):
+    """Send the visitor from the queue they are in to another one."""
+
+    def change(self, tx: Transaction, visit: Visit, now: int) -> None:
+        if visit.current is None or visit.ticket_id is None:
+            awaited = visit.plan[visit.next_stages()[0]]
+            raise StageInWrongState(awaited.queue, awaited.state, "leave")
+        Transfer(visit.ticket_id, self.queue).decide(tx, now)
 
 
 class AddStage(_OfStage, frozen=True):
@@ -218,7 +251,7 @@ def _carry_on(tx: Transaction, visit: Visit, now: int) -> None:
     tx.put_visit(visit)
 
 
-class ResetPath(_OfVisit, frozen=True):
+class ResetPath(OfVisit, frozen=True):
     """Begin the plan again: nothing of it counts as done."""
 
     def change(self, tx: Transaction, visit: Visit, now: int) -> None:
@@ -228,7 +261,7 @@ class ResetPath(_OfVisit, frozen=True):
         _carry_on(tx, visit.with_plan(plan), now)
 
 
-class ChangePath(_OfVisit, frozen=True):
+class ChangePath(OfVisit, frozen=True):
     """Another journey. What was done already stays done, and who stands in one of its queues stays there."""
 
     journey: str = ""

@@ -6,7 +6,7 @@ import msgspec
 
 from dawr.domain import Day, Line, LineKey, Queue, QueueCode, Ticket, TicketId, Venue
 from dawr.domain.errors import NotInQueue
-from dawr.domain.ticket import checked_visitor, open_key
+from dawr.domain.ticket import checked_visitor, open_key, planned_key
 from dawr.operations.operation import R, View
 from dawr.operations.rows import ANSWERS
 from dawr.operations.ticket import Joined, standing_of
@@ -70,19 +70,26 @@ class LookAtVisitor(View[tuple[Joined, Line]], frozen=True):
 
     queue: str
     visitor: str
+    by_staff: bool = False
+    """Staff find somebody whose visit has a plan, too."""
 
     def wants(self, venue: Venue, wants: Wants) -> None:
         queue = venue.queue(self.queue)
-        wants.open_keys.add(open_key(queue.id, checked_visitor(self.visitor)))
+        wants.open_keys.update(self._keys(queue))
         wants.current_lines.add(queue.id)
 
     def look(self, tx: Transaction, now: int) -> tuple[Joined, Line]:
         queue = tx.venue.queue(self.queue)
         line = tx.line(queue.id)
-        ticket = tx.open_ticket(open_key(queue.id, checked_visitor(self.visitor)))
-        if ticket is None or line.has_ended(ticket):
-            raise NotInQueue(queue.id)
-        return (standing_of(tx, ticket), tx.line_at(ticket.line_key))
+        for key in self._keys(queue):
+            ticket = tx.open_ticket(key)
+            if ticket is not None and not line.has_ended(ticket):
+                return (standing_of(tx, ticket), tx.line_at(ticket.line_key))
+        raise NotInQueue(queue.id)
+
+    def _keys(self, queue: Queue) -> list[str]:
+        visitor = checked_visitor(self.visitor)
+        return [key(queue.id, visitor) for key in ((open_key, planned_key) if self.by_staff else (open_key,))]
 
 
 class LookAtLine(View[list[Ticket]], frozen=True):

@@ -8,7 +8,7 @@ from dawr.domain import AlarmKey, DeskId, Queue, QueueCode, QueueId, Ticket, Ven
 from dawr.domain.errors import InvalidValue, TicketInWrongState
 from dawr.domain.ticket import PRIORITIES
 from dawr.operations.operation import Operation
-from dawr.operations.rows import ALARMS, VISITS
+from dawr.operations.rows import ALARMS, OVERTAKINGS, VISITS
 from dawr.operations.ticket import OfTicket, OneVerb, change, overtaking
 from dawr.operations.timers import set_alarm
 from dawr.operations.transaction import Transaction
@@ -112,10 +112,20 @@ class Finish(OneVerb, frozen=True):
 def finish(tx: Transaction, ticket: Ticket, now: int, why: Why) -> Ticket:
     """Finish somebody who was examined, called or not: who waits is called, started and finished at once."""
     if ticket.state == "waiting":
+        expect_overtaking(tx, ticket)
         more = overtaking(tx, why, tx.ahead_of(ticket))
         change(tx, ticket.ticket_id, "call", now, more=more)
         change(tx, ticket.ticket_id, "start", now)
     return change(tx, ticket.ticket_id, "finish", now)
+
+
+def expect_overtaking(tx: Transaction, ticket: Ticket) -> None:
+    """Ask at once for all that it takes to finish somebody who waits: who is ahead, and who is overtaken."""
+    tx.must_have(
+        places=[ticket.line_key],
+        waiting=[ticket.queue_id],
+        rows={OVERTAKINGS: {tx.day}, VISITS: {ticket.visit_id}},
+    )
 
 
 class Extend(OfTicket[Ticket], frozen=True):

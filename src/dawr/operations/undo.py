@@ -8,8 +8,9 @@ from typing import Final
 
 import msgspec
 
-from dawr.domain import Ticket, Visit
+from dawr.domain import More, Ticket, Visit
 from dawr.domain.errors import CannotUndo, ChangedSince, LineEnded, PlaceTaken, UndoTooLate
+from dawr.domain.events import NOTHING_MORE
 from dawr.operations.rows import VISITS
 from dawr.operations.ticket import OfTicket
 from dawr.operations.transaction import Transaction
@@ -38,9 +39,12 @@ class Undo(OfTicket[Ticket], frozen=True):
             open_keys=[] if restored.open_key is None else [restored.open_key],
         )
         _must_have_room(tx, ticket, restored)
+        gone_on = tx.find(VISITS, ticket.visit_id)
         visit = _visit_before(tx, ticket, now)
         line = tx.line_at(ticket.line_key).uncounting(ticket, restored, current)
-        undone = tx.rewrite("ticket.undone", ticket, restored, line)
+        comes_back = visit is not None and gone_on is not None and visit.ticket_id != gone_on.ticket_id
+        more = More(visit=ticket.visit_id) if comes_back else NOTHING_MORE
+        undone = tx.rewrite("ticket.undone", ticket, restored, line, more=more)
         if visit is not None:
             tx.put_visit(visit)
         return undone

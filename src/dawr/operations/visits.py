@@ -6,6 +6,7 @@ from dawr.domain import (
     Audience,
     Candidate,
     Journey,
+    Line,
     Link,
     PlannedStage,
     Ticket,
@@ -14,7 +15,7 @@ from dawr.domain import (
     VisitId,
     Why,
 )
-from dawr.domain.errors import InvalidValue, NothingToEnter, UnknownVisit
+from dawr.domain.errors import InvalidValue, NotForThisAudience, NothingToEnter, UnknownVisit
 from dawr.domain.journey import is_for
 from dawr.domain.ticket import PRIORITIES, checked_visitor
 from dawr.operations import journeys
@@ -41,6 +42,11 @@ class Whereabouts(msgspec.Struct, frozen=True):
     @property
     def ticket(self) -> Ticket | None:
         return None if self.joined is None else self.joined.ticket
+
+    @property
+    def place(self) -> Joined | None:
+        """Where the visitor stands; None: in no queue."""
+        return self.joined if self.joined is not None and self.joined.ticket.is_open else None
 
 
 def whereabouts(tx: Transaction, visit: Visit, now: int, *, already: bool = False) -> Whereabouts:
@@ -101,11 +107,14 @@ class StartVisit(Operation[Whereabouts], frozen=True):
 
 def plan_for(venue: Venue, journey: Journey, audience: Audience) -> list[PlannedStage]:
     """The journey's stages that are for this visitor, as they are today."""
-    return [
+    plan = [
         PlannedStage(stage.queue, pin=stage.pin, fixed=stage in journey.fixed)
         for stage in journey.stages
         if is_for(venue.queue(stage.queue).audience, audience)
     ]
+    if not plan:
+        raise NotForThisAudience(journey.id, venue.queue(journey.stages[0].queue).audience)
+    return plan
 
 
 def expire_visit(tx: Transaction, visit: Visit, now: int) -> None:
@@ -225,3 +234,50 @@ class LookAtChoice(View[tuple[Venue, list[Candidate]]], frozen=True):
         plan = [PlannedStage(stage.queue, fixed=stage in journey.fixed) for stage in journey.stages]
         visit = Visit(tx.venue.id, VisitId(""), "", "", "open", now, audience=self.audience).with_plan(plan)
         return tx.venue, journeys.choose(tx, visit, now).candidates
+
+
+class LookAtPlace(View[tuple[Whereabouts, Line | None]], frozen=True):
+    """Where somebody stands, and the line of the ticket that their visit has come to."""
+
+    view: View[Whereabouts]
+    """Says whose visit it is."""
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        self.view.wants(venue, wants)
+
+    def look(self, tx: Transaction, now: int) -> tuple[Whereabouts, Line | None]:
+        seen = self.view.look(tx, now)
+        return seen, None if seen.ticket is None else tx.line_at(seen.ticket.line_key)
+
+
+class Way(msgspec.Struct, frozen=True):
+    """Where somebody stands, and what that was chosen from, or will be."""
+
+    seen: Whereabouts
+    candidates: list[Candidate]
+
+
+class LookAtWay(View[Way], frozen=True):
+    """Of somebody who stands in a queue, what it is weighed against as things are now: they stay there all the same."""
+
+    view: View[Whereabouts]
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        self.view.wants(venue, wants)
+
+    def look(self, tx: Transaction, now: int) -> Way:
+        seen = self.view.look(tx, now)
+        return Way(seen, journeys.choose(tx, seen.visit, now).candidates if seen.visit.is_open else [])
+
+
+class GoOn(Operation[Way], frozen=True):
+    """Go into the next queue, if a stage is ready, and say what it was chosen from."""
+
+    view: View[Whereabouts]
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        self.view.wants(venue, wants)
+
+    def decide(self, tx: Transaction, now: int) -> Way:
+        before = LookAtWay(self.view).look(tx, now)
+        return Way(whereabouts(tx, enter(tx, before.seen.visit, now), now), before.candidates)

@@ -75,6 +75,26 @@ TELLERS: dict[str, Teller] = {
         "Queue {queue} of {slug} on {day}, round {round}, says that {kept} wait by priority, but its tickets say "
         "{counted}: visitors are told a wrong place. The line was changed by hand; restore a backup.",
     ),
+    "check_stranded": _every_row(
+        "slug visit",
+        "Visit {visit} of {slug} is open, but its visitor stands in no queue and waits for none: "
+        "they would never be called. Let them enter a stage, or end the visit.",
+    ),
+    "check_torn": _every_row(
+        "slug visit count",
+        "Visit {visit} of {slug} has {count} open tickets, but its visitor can be in one queue only: "
+        "the tickets were changed by hand. Take all but one out of their queues.",
+    ),
+    "check_stages": _every_row(
+        "slug visit queue",
+        "Visit {visit} of {slug} is said to be in queue {queue}, but has no open ticket there: "
+        "the ticket was changed by hand. Skip or complete the stage.",
+    ),
+    "check_left_over": _every_row(
+        "slug visit state label queue",
+        "Visit {visit} of {slug} is {state}, but its ticket {label} in queue {queue} is open: "
+        "take it out of the queue.",
+    ),
     "check_ownerless": _every_row(
         "venue",
         "A head belongs to venue {venue}, which is not there: the venue was removed by hand. Restore a backup.",
@@ -105,7 +125,10 @@ def missing_indexes(dialect: str, present: Iterable[str]) -> list[str]:
 def _constraints(table: str, body: str) -> Iterator[str]:
     for line in body.splitlines():
         said = line.partition("--")[0].strip()
-        column = said.partition(" ")[0]
+        column, _, rest = said.partition(" ")
+        if column == "CONSTRAINT":
+            yield rest.partition(" ")[0]
+            continue
         if "PRIMARY KEY" in said:
             yield f"{table}_pkey"
         if " UNIQUE" in said:

@@ -15,6 +15,7 @@ from dawr.reliability.idempotency import AnswerKey, Claim, Reply
 from dawr.reliability.rate_limit import Verdict, headers
 from dawr.web.auth import must_be_allowed, must_be_known
 from dawr.web.event_stream import Stream
+from dawr.web.limits import TooMany
 from dawr.web.problems import BadRequest
 from dawr.web.raw_request import ANYBODY, Caller, RawRequest, checked_key, idempotency_key, read_json, read_query
 from dawr.web.response import JSON, PROBLEM_JSON, Header, Response
@@ -51,6 +52,11 @@ class Endpoint:
         except OutcomeUnknown as unknown:
             unknown.has_key = request.claim is not None
             raise
+        except TooMany:
+            stored = await self._stored(request)
+            if stored is None:
+                raise
+            return stored
         except TooOften as refusal:
             parts.limits.hits.note(refusal.policy, refusal.whose)
             raise
@@ -164,12 +170,17 @@ class Endpoint:
         return Claim(AnswerKey(f"{venue_id}:{route.name}", caller.principal, key), asked_for, self._parts.keep_ms)
 
     async def _replay_or_refuse(self, request: Request[Any], verdict: Verdict) -> Response:
+        stored = await self._stored(request)
+        if stored is None:
+            raise self._parts.limits.refusal(verdict)
+        return stored
+
+    async def _stored(self, request: Request[Any]) -> Response | None:
         """Whoever retries what was done already is no burden, and is not turned away."""
-        if request.claim is not None and request.venue_id:
-            stored = await self._parts.engine.read(request.venue_id, LookAtAnswer(request.claim))
-            if stored is not None:
-                return _response(stored, (REPLAYED,))
-        raise self._parts.limits.refusal(verdict)
+        if request.claim is None or not request.venue_id:
+            return None
+        stored = await self._parts.engine.read(request.venue_id, LookAtAnswer(request.claim))
+        return None if stored is None else _response(stored, (REPLAYED,))
 
     async def _respond(self, reply: Reply, verdict: Verdict | None) -> Response:
         extra: tuple[Header, ...] = ()

@@ -17,6 +17,7 @@ PARAMETER = re.compile(r"{(\w+)}")
 EXPLAINED = {
     "venue": "The venue's slug.",
     "queue": "`venue:code`, such as `clinic:lab`.",
+    "clinic": "The queue's code or an alias, such as `lab`.",
     "desk": "`venue:code`, such as `clinic:room-101`.",
     "ticket": "The ticket's id.",
     "visit": "What stands behind `/t/` in the visitor's link: visit and secret.",

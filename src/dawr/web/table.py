@@ -15,7 +15,7 @@ from dawr.web.api import (
     venues,
     visits,
 )
-from dawr.web.doors import clinic, clinic_stream, restaurant
+from dawr.web.doors import clinic, clinic_paths, clinic_patients, clinic_pins, clinic_stream, restaurant
 from dawr.web.pages import assets, docs, first_run, home
 from dawr.web.routes import Route
 
@@ -34,6 +34,9 @@ ROUTES: tuple[Route, ...] = (
     *staff.ROUTES,
     *tokens.ROUTES,
     *clinic.ROUTES,
+    *clinic_patients.ROUTES,
+    *clinic_paths.ROUTES,
+    *clinic_pins.ROUTES,
     *clinic_stream.ROUTES,
     *restaurant.ROUTES,
     *home.ROUTES,

@@ -1,6 +1,7 @@
 """The clinic's contract under `/api/v1/queue`. Its words for states appear here only."""
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 
 from dawr.domain import State, TicketId, Venue, VisitId
 from dawr.domain.errors import (
@@ -8,6 +9,9 @@ from dawr.domain.errors import (
     LineEnded,
     NotInQueue,
     OutsideHours,
+    PinForeign,
+    PinRotated,
+    PinWrong,
     QueueClosed,
     QueueFull,
     QueuePaused,
@@ -16,6 +20,7 @@ from dawr.domain.errors import (
     UnknownQueue,
     UnknownVenue,
     VenueInactive,
+    VisitLocked,
 )
 from dawr.engine.clockwork import sweep_old_rounds
 from dawr.operations import admin, pins, snapshots, staff, visitor
@@ -39,6 +44,7 @@ from dawr.web.doors.clinic_shapes import (
     SignedInUser,
 )
 from dawr.web.links import new_link
+from dawr.web.pin_tries import trying_pin
 from dawr.web.response import Response, answered, encoded
 from dawr.web.routes import Parts, Request, Route
 
@@ -81,11 +87,13 @@ async def call_next(_: Parts, request: Request[CallInput]) -> Reply:
     return await request.do(staff.CallNext(request.given.desk, request.given.clinic), _called)
 
 
-async def done(_: Parts, request: Request[DoneInput]) -> Reply:
+async def done(parts: Parts, request: Request[DoneInput]) -> Reply:
+    """Of staff no PIN is asked, so none is tried."""
     given = request.given
     by_staff = request.caller.may("staff", request.venue_id)
     operation = pins.Done(given.clinic, given.pin, request.attempt, visitor=given.user, by_staff=by_staff)
-    return await request.do(operation, _done)
+    async with nullcontext() if by_staff or given.pin is None else trying_pin(parts, request):
+        return await request.do(operation, _done)
 
 
 async def reset(parts: Parts, request: Request[ClinicInput]) -> Reply:
@@ -98,9 +106,9 @@ async def reset(parts: Parts, request: Request[ClinicInput]) -> Reply:
 
 
 async def position(parts: Parts, request: Request[PositionQuery]) -> Response:
-    standing, line = await parts.engine.read(
-        request.venue_id, snapshots.LookAtVisitor(request.given.clinic, request.given.user)
-    )
+    by_staff = request.caller.may("staff", request.venue_id)
+    view = snapshots.LookAtVisitor(request.given.clinic, request.given.user, by_staff)
+    standing, line = await parts.engine.read(request.venue_id, view)
     ticket = standing.ticket
     return answered(
         Position(
@@ -179,7 +187,7 @@ def _called(called: staff.Called) -> CalledPatient:
 
 
 def _done(went: pins.Went) -> DonePatient:
-    ticket = went.ticket
+    ticket, place = went.ticket, went.now.place
     return DonePatient(
         success=True,
         clinic=ticket.queue_id,
@@ -188,7 +196,7 @@ def _done(went: pins.Went) -> DonePatient:
         status=STATUS_WORDS[ticket.state],
         wait_time_minutes=round((ticket.waited_ms or 0) / MS_PER_MINUTE, 1),
         service_time_minutes=round((ticket.served_ms or 0) / MS_PER_MINUTE, 1),
-        next_clinic=None,
+        next_clinic=None if place is None else place.queue.id,
     )
 
 
@@ -237,14 +245,26 @@ ROUTES = (
         method="POST",
         path="/api/v1/queue/done",
         name="queue/done",
-        summary="Finish a visitor who was called; staff, anybody who waits",
+        summary="Finish a visitor who was called; staff, and whoever has the PIN, one who waits too",
         tag=TAG,
         handler=done,
         body=DoneInput,
         answer=DonePatient,
         venue="clinic",
         limit="clinic-join",
-        refusals=(UnknownVenue, UnknownQueue, NotInQueue, TicketInWrongState, LineEnded, QueuePaused, InvalidValue),
+        refusals=(
+            UnknownVenue,
+            UnknownQueue,
+            NotInQueue,
+            VisitLocked,
+            PinWrong,
+            PinForeign,
+            PinRotated,
+            TicketInWrongState,
+            LineEnded,
+            QueuePaused,
+            InvalidValue,
+        ),
         words=WORDS,
     ),
     Route(

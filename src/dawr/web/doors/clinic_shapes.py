@@ -5,6 +5,7 @@ from typing import Annotated
 import msgspec
 
 from dawr.domain import Role
+from dawr.domain.digits import LONGEST_PIN
 
 
 class ClinicInput(msgspec.Struct, forbid_unknown_fields=True):
@@ -24,7 +25,9 @@ class CallInput(ClinicInput):
 
 
 class DoneInput(EnterInput):
-    pin: Annotated[str, msgspec.Meta(max_length=6, description="Not asked for by any clinic yet.")] | None = None
+    pin: (
+        Annotated[str, msgspec.Meta(max_length=LONGEST_PIN, description="Of who waits: as shown in the clinic.")] | None
+    ) = None
 
 
 class ClinicQuery(msgspec.Struct, forbid_unknown_fields=True):
@@ -83,7 +86,7 @@ class DonePatient(ClinicAnswer):
     wait_time_minutes: float
     service_time_minutes: float
     next_clinic: str | None
-    """Where the visitor goes next, once there are journeys."""
+    """Where the visitor's journey goes on; null: it has ended, nothing takes them now, or they have none."""
 
 
 class NewRound(ClinicAnswer):

@@ -68,6 +68,57 @@ WHERE coalesce(c.tickets, 0) = l.last_number AND l.waiting <> coalesce(c.counted
 ORDER BY v.slug, l.queue_id, l.day, l.round
 LIMIT 20;
 
+-- name: check_stranded
+-- Open visits with a plan whose visitor stands nowhere and waits for nothing: no ticket is open, and no stage is ready.
+SELECT s.slug, v.visit_id
+FROM visits AS v
+JOIN venues AS s ON s.venue_id = v.venue_id
+LEFT JOIN (
+    SELECT t.venue_id, t.visit_id FROM tickets AS t
+    WHERE t.open_key IS NOT NULL
+    GROUP BY t.venue_id, t.visit_id
+) AS c ON c.venue_id = v.venue_id AND c.visit_id = v.visit_id
+WHERE v.state = 'open' AND v.stages IS NOT NULL AND c.visit_id IS NULL
+    AND NOT EXISTS (SELECT 1 FROM json_each(v.stages) AS e WHERE json_extract(e.value, '$.state') = 'ready')
+ORDER BY s.slug, v.visit_id
+LIMIT 20;
+
+-- name: check_torn
+-- Visits with a plan whose visitor stands in several queues at once.
+SELECT s.slug, v.visit_id, c.tickets
+FROM (
+    SELECT t.venue_id, t.visit_id, count(*) AS tickets FROM tickets AS t
+    WHERE t.open_key IS NOT NULL
+    GROUP BY t.venue_id, t.visit_id
+    HAVING count(*) > 1
+) AS c
+JOIN visits AS v ON v.venue_id = c.venue_id AND v.visit_id = c.visit_id
+JOIN venues AS s ON s.venue_id = v.venue_id
+WHERE v.stages IS NOT NULL
+ORDER BY s.slug, v.visit_id
+LIMIT 20;
+
+-- name: check_stages
+-- Open visits with a stage that is said to be in its queue, and is not: its ticket has ended, or there is none.
+SELECT s.slug, v.visit_id, json_extract(e.value, '$.queue')
+FROM visits AS v
+JOIN venues AS s ON s.venue_id = v.venue_id
+CROSS JOIN json_each(v.stages) AS e
+LEFT JOIN tickets AS t ON t.venue_id = v.venue_id AND t.ticket_id = json_extract(e.value, '$.ticket_id')
+WHERE v.state = 'open' AND v.stages IS NOT NULL AND json_extract(e.value, '$.state') = 'in_queue' AND t.open_key IS NULL
+ORDER BY s.slug, v.visit_id
+LIMIT 20;
+
+-- name: check_left_over
+-- Open tickets of visits with a plan that have ended.
+SELECT s.slug, v.visit_id, v.state, t.label, t.queue_id
+FROM tickets AS t
+JOIN visits AS v ON v.venue_id = t.venue_id AND v.visit_id = t.visit_id
+JOIN venues AS s ON s.venue_id = v.venue_id
+WHERE t.open_key IS NOT NULL AND v.stages IS NOT NULL AND v.state <> 'open'
+ORDER BY s.slug, v.visit_id, t.queue_id
+LIMIT 20;
+
 -- name: check_ownerless
 -- Heads of nobody.
 SELECT h.venue_id FROM heads AS h
