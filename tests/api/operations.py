@@ -1,5 +1,6 @@
 """Every operation of the OpenAPI document, and how it is asked for things that are there."""
 
+import itertools
 import json
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
@@ -18,6 +19,9 @@ OPERATIONS: Final[dict[str, tuple[str, str, dict[str, Any]]]] = {
     for method, operation in methods.items()
     if path not in STREAMS
 }
+
+
+_patients = itertools.count(10_000)
 
 
 class Asked(NamedTuple):
@@ -55,6 +59,7 @@ def asked_for(things: Things) -> dict[str, Asked]:
     edits = ("unlock", "enter-stage", "remove", "end", "reset-path", "renew-link")
     of_lab = {"queue": "lab"}
     at_door = {"clinic": things.code, "user": things.visitor}
+    at_clinic = {"patientId": str(next(_patients))}
     joining = {"name": "A party", "mobileNumber": "+97433001122", "partySize": 2}
     return {
         **{name: Asked({}) for name in plain},
@@ -112,6 +117,18 @@ def asked_for(things: Things) -> dict[str, Asked]:
         "queue-done": Asked({}, at_door),
         "queue-reset": Asked({}, {"clinic": things.code}),
         "queue-position": Asked({}, query=f"?clinic={things.code}&user={things.visitor}"),
+        "patient-login": Asked({}, {**at_clinic, "gender": "male", "examType": "recruitment"}),
+        "patient-verify-pin": Asked({}, {**at_clinic, "clinic": "lab", "queueNumber": "nobody counts so"}),
+        "patient-status": Asked({}, query=f"?ticket={things.planned}"),
+        "my-position": Asked({}, query=f"?ticket={things.planned}"),
+        "patient-my-position": Asked({}, query=f"?ticket={things.planned}"),
+        "path-choose": Asked({}, query="?examType=recruitment"),
+        "path-enter": Asked({}, {"ticket": things.planned}),
+        "admin-edit-patient": Asked({}, {**at_clinic, "action": "add"}),
+        "pin-status": Asked({"clinic": things.code}),
+        "pin-assign": Asked({}, {"clinic": things.code}),
+        "pin-rotate": Asked({}, {"clinic": things.code}),
+        "pin-renew": Asked({}, {}),
         "admin-login": Asked({}, {"username": "who may sign in is tested elsewhere"}),
         "restaurant-join": Asked(venue, joining),
         "restaurant-queue-status": Asked(venue, query=f"?entryId={things.ticket}&secret={things.visit}"),

@@ -19,7 +19,7 @@ NEEDED_AT_THE_VENUE: Mapping[str, Role] = {"set-up-venue": "owner"}
 FOR_PEOPLE_ONLY = {"change-password"}
 """A token is known, but has no password to change."""
 
-AT_A_DESK_ONLY = {"show-pin", "rotate-pin"}
+AT_A_DESK_ONLY = {"show-pin", "rotate-pin", "pin-rotate"}
 """Staff who sit at a desk of the queue, and managers; nobody sits there in these tests."""
 
 Place = Literal["own", "foreign"]
@@ -33,7 +33,10 @@ class Actor(NamedTuple):
     role: Role | None = None
 
 
-BY_LINK = {"look-at-visit", "leave-visit", "rejoin-visit", "enter-visit", "finish-stage", "restaurant-queue-status"}
+BY_LINK = {
+    *("look-at-visit", "leave-visit", "rejoin-visit", "enter-visit", "finish-stage", "restaurant-queue-status"),
+    *("patient-status", "my-position", "patient-my-position", "path-enter"),
+}
 """Whoever holds the link, and nobody else whatever their role."""
 
 
@@ -78,6 +81,8 @@ FOR_ANYBODY = {
     *("look-at-venue", "look-at-queue", "take-ticket", "start-visit", "look-at-visit", "leave-visit", "rejoin-visit"),
     *("start-journey", "look-at-choice", "enter-visit", "finish-stage"),
     *("queue-enter", "queue-status", "queue-position", "queue-done", "restaurant-join", "restaurant-queue-status"),
+    *("patient-login", "patient-verify-pin", "patient-status", "my-position", "patient-my-position"),
+    *("path-choose", "path-enter", "pin-status"),
 }
 """By hand, so that an operation becomes everybody's only on purpose."""
 

@@ -18,12 +18,13 @@ from dawr.domain.venue import Venue
 from dawr.engine.engine import Engine
 from dawr.engine.status_cache import KEPT_MS, StatusCache
 from dawr.operations.admin import ChangeQueue, Reset, SetUp
+from dawr.operations.desks import BreakDesk, CloseDesk, OpenDesk
 from dawr.operations.operation import Operation
 from dawr.operations.snapshots import QueueSnapshot
 from dawr.ports import Changes
 from dawr.reliability.shared import Shared
 from dawr.stores.sqlite import SqliteStore
-from tests.builders import Cache, DrivenClock, Told, a_head, a_queue, a_venue, call_next, issue
+from tests.builders import Cache, DrivenClock, Told, a_desk, a_head, a_queue, a_venue, call_next, issue
 from tests.reliability.caching import Counted, sharing
 from tests.servers import ValkeyServer, server_directory
 
@@ -47,8 +48,15 @@ class Watched(msgspec.Struct, frozen=True):
 
     async def look_at_venue(self) -> str:
         return (
-            await self.status_cache.at_venue(self.engine, self.venue.id, "test", lambda v, _: v.name["en"].encode())
+            await self.status_cache.at_venue(self.engine, self.venue.id, "test", lambda v, *_: v.name["en"].encode())
         ).decode()
+
+    async def desks(self) -> list[str]:
+        """How each desk stands, as whoever looks at the venue sees it."""
+        said = await self.status_cache.at_venue(
+            self.engine, self.venue.id, "desks", lambda _venue, _day, desks: ",".join(d.state for d in desks).encode()
+        )
+        return said.decode().split(",")
 
 
 class Shown(msgspec.Struct):
@@ -88,7 +96,8 @@ class a_watched_clinic:  # noqa: N801 - read as a function
         clock, counted = DrivenClock(), Counted()
         store = SqliteStore(self._directory / "dawr.sqlite", clock=clock)
         await store.migrate()
-        venue = a_venue(a_queue("lab", aliases=("laboratory",)), a_queue("eye"))
+        desks = (a_desk("desk-1", "lab", "eye"), a_desk("desk-2", "eye"))
+        venue = a_venue(a_queue("lab", aliases=("laboratory",)), a_queue("eye"), desks=desks)
         await store.add_venue(venue, a_head(venue))
         status_cache = StatusCache.kept(self._shared, clock, system.correlation_id, counted)
         engine = Engine(store, clock, caches=[status_cache])
@@ -161,6 +170,33 @@ async def test_a_changed_set_up_is_shown_at_once_at_every_queue_and_of_the_venue
     after = [(await watched.look("lab")).room, (await watched.look("eye")).room, await watched.look_at_venue()]
     assert before == [None, None, "A venue"]
     assert after == ["7", "7", "Renamed"]
+
+
+async def test_a_desk_that_opens_takes_a_break_or_closes_outdates_every_queue_it_serves(watched: Watched) -> None:
+    seen = [await watched.desks()]
+    await watched.look("lab")
+    await watched.look("eye")
+
+    for step in (OpenDesk("desk-1"), BreakDesk("desk-1", watched.clock() + 60_000), CloseDesk("desk-1")):
+        await watched.engine.do(watched.venue.id, step)
+        misses = watched.counted.words["miss"]
+        await watched.look("lab")
+        await watched.look("eye")
+        assert watched.counted.words["miss"] == misses + 2
+        seen.append(await watched.desks())
+
+    assert [one for one, _ in seen] == ["closed", "open", "break", "closed"]
+
+
+async def test_a_desk_that_stays_as_it_is_outdates_nothing(watched: Watched) -> None:
+    await watched.engine.do(watched.venue.id, OpenDesk("desk-1"))
+    await watched.look("lab")
+    misses = watched.counted.words["miss"]
+
+    await watched.engine.do(watched.venue.id, OpenDesk("desk-1"))
+    await watched.look("lab")
+
+    assert watched.counted.words["miss"] == misses
 
 
 async def test_a_queue_that_was_paused_is_shown_paused(watched: Watched) -> None:

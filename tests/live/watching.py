@@ -8,17 +8,20 @@ from typing import Any, NamedTuple
 import msgspec
 
 from dawr.domain.queue import QueueId
-from dawr.domain.ticket import Ticket, TicketId, open_key
+from dawr.domain.ticket import Ticket, VisitId, open_key
 from dawr.domain.venue import Venue
 from dawr.engine.engine import Engine
-from dawr.live.forms import Form
+from dawr.live.forms import Form, PersonalForm
 from dawr.live.frames import EventId, event_id, frame, mark
 from dawr.live.hub import Hub
-from dawr.live.joining import Follow, Wish
+from dawr.live.joining import FollowName, FollowVisit, Wish
+from dawr.live.visits import VisitNow
 from dawr.live.watcher import Watcher
 from dawr.operations.operation import Operation
+from dawr.operations.snapshots import AtMoment
+from dawr.operations.visits import LookAtVisitById
 from dawr.ports import Store
-from dawr.web.api.events import NOTICES, Changes, OwnPlace
+from dawr.web.api.events import NOTICES, Changes, OwnPlace, visit_now
 from dawr.web.doors.clinic_stream import VISITOR_UPDATES, QueueUpdates
 from tests.builders import DrivenClock, issue
 
@@ -95,15 +98,24 @@ class Watched(msgspec.Struct, frozen=True):
         """The clinic's stream."""
         at = None if since is None else event_id(since)
         key = None if user is None else open_key(QueueId(queue), user)
-        follow = None if key is None else Follow(VISITOR_UPDATES, QueueId(queue), open_key=key)
+        follow = None if key is None else FollowName(VISITOR_UPDATES, QueueId(queue), key)
         wish = Wish(hello, NOTICES, QueueUpdates(QueueId(queue)), at, at is not None, follow)
         return await self.hub.join(self.venue.id, wish, address="here")
 
     async def place(self, ticket: Ticket, *, since: str | None = None) -> Watcher:
-        """A ticket's own stream."""
+        """The stream behind the link of a ticket's visit."""
+        return await self.visit(ticket.visit_id, OwnPlace(self.venue.slug), since=since)
+
+    async def visit(
+        self, visit_id: VisitId, form: PersonalForm = VISITOR_UPDATES, *, since: str | None = None
+    ) -> Watcher:
+        """A visit's stream, in the clinic's words unless another form is given."""
         at = None if since is None else event_id(since)
-        form = OwnPlace(self.venue.slug, reserve_mode=False)
-        follow = Follow(form, ticket.queue_id, ticket_id=TicketId(ticket.ticket_id))
+
+        async def look() -> VisitNow:
+            return visit_now(await self.engine.read(self.venue.id, AtMoment(LookAtVisitById(visit_id))))
+
+        follow = FollowVisit(form, visit_id, await look(), look)
         wish = Wish(mark, NOTICES, since=at, resumes=at is not None, follow=follow)
         return await self.hub.join(self.venue.id, wish, address="here")
 

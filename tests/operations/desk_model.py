@@ -87,8 +87,13 @@ class DeskModel(PinModel):
             self._verb(ticket, "resume")
 
     def _ring_break(self, desk: str) -> None:
+        """Whoever sat there sits there again, if it is still their day."""
         row = self._desk(desk)
-        if row["state"] == "break" and row["until"] <= self.now:
+        if row["state"] != "break" or row["until"] > self.now:
+            return
+        if self._date(row["since"]) < self.day():
+            self._close_desk(desk)
+        else:
             self._open_desk(desk, row["occupant"])
 
     def _ring_close(self, desk: str) -> None:

@@ -225,7 +225,8 @@ class LineModel:
     def _upcoming_id(self) -> str:
         """Ids are nobody's business: the next event says which one was made."""
         version = len(self.events) + 1
-        return next((event[3] or "" for event in self.upcoming if event[0] == version), "")
+        made = (event[3] for event in self.upcoming if event[0] == version and event[1] == "ticket.issued")
+        return next(made, None) or f"not made at {version}"
 
     # What it looks at
 
@@ -307,8 +308,9 @@ class LineModel:
     def _in_order(self, tickets: list[Row]) -> list[Row]:
         return sorted(tickets, key=lambda t: (-t["priority"], self.seats.index(self.seat_of[t["ticket_id"]])))
 
-    def _date(self) -> str:
-        return self._local(self.now - DAY_START_MS).strftime("%Y-%m-%d")
+    def _date(self, moment: int | None = None) -> str:
+        """Of the service day; without a moment, now."""
+        return self._local((moment or self.now) - DAY_START_MS).strftime("%Y-%m-%d")
 
     def _end_of_day(self) -> int:
         midnight = datetime.fromisoformat(self.day()).replace(tzinfo=UTC) + timedelta(days=1)

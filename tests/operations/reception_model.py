@@ -51,9 +51,7 @@ class ReceptionModel(VisitModel):
 
     def of_visit(self, operation: OfVisit) -> Plain:
         visit = self._visit(operation.visit_id)
-        self._must_be_open(visit)
-        if visit["stages"] is not None and self._is_over(visit):
-            raise No("visit-in-wrong-state")
+        self._must_be_under_way(visit)
         doing: dict[type[OfVisit], Callable[[Row, Any], object]] = {
             NewLink: self._new_link,
             Unlock: self._unlock,
@@ -109,8 +107,7 @@ class ReceptionModel(VisitModel):
         self._finish_examined(ticket, operation.why)
 
     def _reset_path(self, visit: Row, _: ResetPath) -> None:
-        if visit["stages"] is None:
-            raise No("visit-in-wrong-state")
+        self._must_have_path(visit)
         self._out_of_queue(visit)
         fresh = {"state": "locked", "ticket_id": None, "number": None}
         self._tell("visit.path_reset", visit)
@@ -118,10 +115,9 @@ class ReceptionModel(VisitModel):
 
     def _change_path(self, visit: Row, operation: ChangePath) -> None:
         """What was done stays done, and who stands in one of its queues stays there."""
+        self._must_have_path(visit)
         audience = operation.audience or visit["audience"] or "any"
         journey = self._journey(operation.journey, audience)
-        if visit["stages"] is None:
-            raise No("visit-in-wrong-state")
         known = {s["queue"]: s for s in visit["stages"] if s["state"] in {*DONE, "in_queue"}}
         stages = [
             {**known.get(stage["queue"], stage), "pin": stage["pin"], "fixed": stage["fixed"]}
@@ -159,6 +155,10 @@ class ReceptionModel(VisitModel):
         visit |= {"stages": stages, "changed_by": None}
         if self._stage_in_queue(visit) is None:
             self._go_on(visit, *self._choice(visit))
+
+    def _must_have_path(self, visit: Row) -> None:
+        if visit["stages"] is None:
+            raise No("visit-in-wrong-state")
 
     def _out_of_queue(self, visit: Row) -> None:
         at = self._stage_in_queue(visit)

@@ -20,29 +20,33 @@ class UndoModel(DeskModel):
             raise No("line-ended")
         if before["open_key"] != ticket["open_key"] and self._open(before["open_key"]) is not None:
             raise No("place-taken")
-        was_at = ticket["desk_id"] if ticket["state"] in {"called", "serving"} else None
-        self._put_visit_back(ticket, replaced)
+        was_at = ticket["desk_id"]
+        comes_back = self._put_visit_back(ticket, replaced)
         self._put_line_back(ticket, replaced)
         ticket.update(before)
         self.seat_of[operation.ticket_id] = replaced["seat"]
         self.replaced[operation.ticket_id] = None
-        self._happened("ticket.undone", ticket["queue_id"], operation.ticket_id)
+        more = {"visit": ticket["visit_id"]} if comes_back else {}
+        self._happened("ticket.undone", ticket["queue_id"], operation.ticket_id, **more)
         ticket["version"] = len(self.events)
-        if was_at is not None and ticket["state"] == "waiting":
+        if was_at is not None and ticket["desk_id"] is None:
             self._call_after(was_at)
+        if ticket["state"] in {"called", "held"}:
+            self._set_timers(ticket, {"called": "call", "held": "hold"}[ticket["state"]])
         return ticket
 
-    def _put_visit_back(self, ticket: Row, replaced: Row) -> None:
+    def _put_visit_back(self, ticket: Row, replaced: Row) -> bool:
         """As it was, if nothing else has changed it since. What it went on to is given up, if it still waits."""
         before = replaced["visit"]
         if before is None:
-            return
+            return False
         visit = self.visits[ticket["visit_id"]]
         if visit["changed_by"] != ticket["version"]:
             raise No("place-taken")
         if before["stages"] is not None and (self._planned(visit["visitor"]) or visit) is not visit:
             raise No("place-taken")
-        if visit["ticket_id"] != before["ticket_id"]:
+        has_gone_on: bool = visit["ticket_id"] != before["ticket_id"]
+        if has_gone_on:
             following = self.tickets[visit["ticket_id"]]
             if following["state"] != "waiting" or self.replaced[following["ticket_id"]] is not None:
                 raise No("place-taken")
@@ -50,6 +54,7 @@ class UndoModel(DeskModel):
             self._remember(following, visit, dict(visit))
         kept = {name: visit[name] for name in ("secret_hash", "failures", "locked_at")}
         visit.update(before | kept | {"changed_by": None})
+        return has_gone_on
 
     def _put_line_back(self, ticket: Row, replaced: Row) -> None:
         key, ticket_id = line_of(ticket), ticket["ticket_id"]

@@ -112,11 +112,9 @@ class VisitModel(LineModel):
             self._enter(visit, ats[candidates.index(best)], why)
 
     def _enter_next(self, visit: Row) -> Row:
-        self._must_be_open(visit)
+        self._must_be_under_way(visit)
         if visit["stages"] is None or self._stage_in_queue(visit) is not None:
             raise No("nothing-to-enter")
-        if self._is_over(visit):
-            raise No("visit-in-wrong-state")
         self._go_on(visit, *self._choice(visit))
         return visit
 
@@ -295,8 +293,7 @@ class VisitModel(LineModel):
     def _is_over(self, visit: Row) -> bool:
         """Its day is that of its tickets; of one without any, that of the moment when it began."""
         ticket = self.tickets.get(visit["ticket_id"] or "")
-        began = self._local(visit["started_at"] - 5 * 60 * 60 * 1000).strftime("%Y-%m-%d")
-        return (began if ticket is None else ticket["day"]) < self.day()
+        return (self._date(visit["started_at"]) if ticket is None else ticket["day"]) < self.day()
 
     def _behind(self, link: Link) -> Row:
         visit = self._visit(link.visit_id)
@@ -308,6 +305,12 @@ class VisitModel(LineModel):
         if visit_id not in self.visits:
             raise No("unknown-visit")
         return self.visits[visit_id]
+
+    def _must_be_under_way(self, visit: Row) -> None:
+        """Neither ended nor of an earlier day."""
+        self._must_be_open(visit)
+        if visit["stages"] is not None and self._is_over(visit):
+            raise No("visit-in-wrong-state")
 
     def _must_be_open(self, visit: Row) -> None:
         if visit["state"] != "open":

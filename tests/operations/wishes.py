@@ -186,13 +186,12 @@ class Wishes:
         return self.asked_anew(Issue(queue, who, TicketId(""), VisitId(""), "", priority, why=self.luck.choice(WHYS)))
 
     def _start_visit(self, _: str) -> Operation[Any]:
-        journey = "nowhere" if self._rarely(0.02) else self.luck.choice(JOURNEYS)
+        word = "nowhere" if self._rarely(0.02) else self.luck.choice(JOURNEYS)
         audiences: list[Audience] = ["women", "women", "men", "any"]
         priority = self.luck.choice([0, 0, 0, 1])
         who = self.luck.choice("abcdefghijkl")
-        return self.asked_anew(
-            StartVisit(journey, who, self.luck.choice(audiences), VisitId(""), "", priority=priority, why=self.luck.choice(WHYS))
-        )
+        audience, why = self.luck.choice(audiences), self.luck.choice(WHYS)
+        return self.asked_anew(StartVisit(word, who, audience, VisitId(""), "", priority=priority, why=why))
 
     def _call_next(self, queue: str) -> Operation[Any]:
         caller = self.luck.choice([*DESKS, queue, queue])

@@ -1,6 +1,7 @@
 """Names, numbers, secrets and addresses that are sent through every route are in no log line and in no metric."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +20,8 @@ USERNAME: Final = "zq.manager"
 SECRET_PASSWORD: Final = "violet anchor under glass"
 WRONG_PASSWORD: Final = "marble kettle beside rivers"
 PIN: Final = "739164"
+WRONG_PIN: Final = "862045"
+PATIENT: Final = "550918274463"
 ADDRESS: Final = "203.0.113.177"
 KEY: Final = "key-5f0c2ab9e1"
 REASON: Final = "because of aunt Rukhsana"
@@ -27,8 +30,10 @@ WORD: Final = "plantedmarker"
 PLANTED: Final = (
     *(NAME, NAME.lower(), NAME.replace(" ", "_"), quote(NAME), NAME.partition(" ")[0]),
     *(PHONE, PHONE.lstrip("+"), PHONE[-8:], quote(PHONE)),
-    *(USERNAME, SECRET_PASSWORD, WRONG_PASSWORD, PASSWORD, PIN, ADDRESS, KEY, REASON, WORD, TOKEN),
+    *(USERNAME, SECRET_PASSWORD, WRONG_PASSWORD, PASSWORD, PIN, WRONG_PIN, PATIENT, ADDRESS, KEY, REASON, WORD, TOKEN),
 )
+RANDOM_ID: Final = re.compile("[0-9a-f]{32}")
+"""A correlation id that was made here. Among its digits may be any PIN."""
 
 HEADERS: Final = {
     "X-Forwarded-For": ADDRESS,
@@ -56,12 +61,12 @@ def test_nothing_that_was_planted_is_in_the_log_or_the_metrics(served: tuple[Api
     api, server = served
     secrets = {*api.world.sessions.values(), *api.world.tokens.values(), api.world.expired, api.world.revoked}
 
-    answers = [*accepted(api, secrets), *everything(api, secrets), *nonsense(api)]
+    answers = [*accepted(api, secrets), *patients(api, secrets), *everything(api, secrets), *nonsense(api)]
     with Client(server.url) as client:
         metrics = client.get("/metrics", bearer=TOKEN).body.decode()
     server.stop()
 
-    said = server.log.read_text()
+    said = RANDOM_ID.sub("", server.log.read_text())
     server.start()
     logged = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
     statuses = {answer.status for answer in answers}
@@ -110,16 +115,61 @@ def accepted(api: Api, secrets: set[str]) -> Iterator[Answer]:
     yield post(api, "/api/v1/admin/login", {"username": USERNAME, "password": WRONG_PASSWORD})
 
 
+def patients(api: Api, secrets: set[str]) -> Iterator[Answer]:
+    """Somebody on a journey, right and wrong PINs, and staff who change them."""
+    owner, door = "owner@clinic", "/api/v1"
+    set_up = api.get("/v1/venues/clinic/set-up", by=owner, headers=HEADERS)
+    yield set_up
+    document = {name: value for name, value in set_up.json.items() if name not in {"id", "slug"}}
+    longer = {**document, "pin_digits": len(PIN)}
+    yield api.ask("PUT", "/v1/venues/clinic/set-up", longer, by=owner, headers=HEADERS)
+    yield post(api, f"{door}/pin/assign", {"clinic": "lab", "pin": PIN}, by=owner)
+    yield api.get(f"{door}/pin/lab/status", by=owner, headers=HEADERS)
+    entered = post(api, f"{door}/patient/login", {"patientId": PATIENT, "gender": "male", "examType": "recruitment"})
+    yield entered
+    secrets.add(secret_of(entered.json["ticket"]))
+    leaving = {"patientId": PATIENT, "clinic": "lab", "queueNumber": entered.json["queueNumber"]}
+    for pin, key in ((WRONG_PIN, KEY), (f"{PIN}1", KEY), (PIN, KEY), (PIN, KEY), (PIN, None)):
+        yield post(api, f"{door}/patient/verify-pin", {**leaving, "pin": pin}, key=key)
+        yield post(api, f"{door}/queue/done", {"clinic": "lab", "user": PATIENT, "pin": pin})
+    linked = post(api, f"{door}/admin/edit-patient", {"patientId": PATIENT, "action": "new-link"}, by=owner)
+    yield linked
+    secrets.add(secret_of(linked.json["ticket"]))
+    yield post(api, "/v1/queues/clinic:xray/pin/rotate", {"pin": WRONG_PIN, "reason": REASON}, by=owner)
+    yield api.get(f"{door}/patient/status?ticket={secret_of(linked.json['ticket'])}", headers=HEADERS)
+    yield api.get(f"{door}/my-position?patientId={PATIENT}", by=owner, headers=HEADERS)
+    yield post(api, f"{door}/pin/rotate", {"clinic": "lab"}, by=owner)
+
+
+def test_no_pin_is_in_an_event_or_in_what_a_refusal_says(served: tuple[Api, DawrServer]) -> None:
+    api, _ = served
+
+    refused = [answer for answer in patients(api, set()) if answer.status >= 400]
+
+    assert {answer.json["code"] for answer in refused} == {"pin-wrong", "not-its-turn", "invalid-body"}
+    told = [{**event, "correlation_id": "", "at": 0} for event in api.audit()]
+    kinds = {event["kind"] for event in told}
+    assert kinds >= {"pin.rotated", "pin.failed", "visit.started", "visit.link_renewed", "ticket.finished"}
+    for pin in (PIN, WRONG_PIN):
+        assert pin not in json.dumps(told)
+        for answer in refused:
+            assert pin not in json.dumps({**answer.json, "correlation_id": ""})
+
+
 def everything(api: Api, secrets: set[str]) -> Iterator[Answer]:
     """Every operation, as nobody and as the owner, with what it takes."""
     taken = post(api, "/v1/queues/clinic:fresh1/tickets", {"visitor": NAME})
     yield taken
     secret = secret_of(taken.json["link"])
     secrets.add(secret)
+    begun = post(api, "/v1/venues/clinic/journeys", {"journey": "recruitment", "visitor": NAME})
+    yield begun
+    planned = secret_of(begun.json["link"])
+    secrets.add(planned)
     set_up = api.get("/v1/venues/clinic/set-up", by="owner@clinic", headers=HEADERS)
     yield set_up
     document = {name: value for name, value in set_up.json.items() if name not in {"id", "slug"}}
-    things = Things("clinic:fresh1", "fresh1", taken.json["ticket"], NAME, secret, WORD, document, 1)
+    things = Things("clinic:fresh1", "fresh1", taken.json["ticket"], NAME, secret, planned, WORD, document, 1)
     asked = asked_for(things)
     for name, (method, path, _) in OPERATIONS.items():
         params, body, query = asked[name]
@@ -171,4 +221,5 @@ def found_secrets(answer: Answer) -> Iterator[str]:
     given: Any = json.loads(answer.body)
     fields: Mapping[str, Any] = given if isinstance(given, dict) else {}
     yield from (str(fields[name]) for name in ("session", "bearer", "secret") if fields.get(name))
-    yield from (secret_of(str(fields[name])) for name in ("link",) if fields.get(name))
+    links = (str(fields[name]) for name in ("link", "ticket") if fields.get(name))
+    yield from (secret_of(link) for link in links if link.startswith("/t/"))

@@ -113,6 +113,21 @@ async def test_a_batch_is_a_span_that_is_linked_to_its_requests(tmp_path: Path) 
     assert all(batch.parent is None and batch.end_time > batch.start_time for batch in batches)  # type: ignore[operator]
 
 
+async def test_no_span_has_a_pin_or_says_whose_it_is(tmp_path: Path) -> None:
+    traces = traced()
+    given = {"clinic": "lab", "user": "Zubaydah", "pin": "739164"}
+    async with a_clinic(traces, tmp_path) as (_, url):
+        await asyncio.to_thread(enter, url, "Zubaydah", {})
+        with Client(url) as client:
+            refused = await asyncio.to_thread(client.post, "/api/v1/queue/done", given)
+
+    assert refused.json["code"] == "pin-wrong"
+    assert len(traces.spans("batch")) == 2
+    for span in traces.exporter.get_finished_spans():
+        said = [*attributes(span).values(), *(str(dict(event.attributes or {})) for event in span.events)]
+        assert not [value for value in said if "739164" in str(value) or "Zubaydah" in str(value)]
+
+
 async def test_a_call_that_is_made_for_a_request_names_its_span_as_the_parent() -> None:
     traces = traced()
     correlation.begin([(b"traceparent", TRACEPARENT.encode())], lambda: "abc")

@@ -1,7 +1,7 @@
 """A ticket's code for a slip, as text or QR: `CLINIC-LAB-07-261117-8K2Q`.
 
-Its end is a check that only the ticket itself can make: it is keyed by the ticket's id, which no visitor is told and
-nobody can guess. So a code that was not given out is not one.
+Its end is a check that only the ticket itself can make: it is keyed by the ticket's id, which no other visitor
+is told and nobody can guess. So a code that was not given out is not one.
 """
 
 import hmac

@@ -12,6 +12,7 @@ from typing import Self
 from dawr.domain import Day, DeskNow, QueueId, Venue, VenueId
 from dawr.engine.engine import Engine
 from dawr.operations.desks import LookAtVenueNow
+from dawr.operations.rows import DESKS
 from dawr.operations.snapshots import AtMoment, LookAtQueue, LookAtVenue, QueueSnapshot
 from dawr.ports import Changes
 from dawr.reliability.cache import Cache, Entries, MemoryEntries, SharedEntries
@@ -68,7 +69,10 @@ class StatusCache:
         return await self._cache.get(f"{form}:{venue_id}", look, tags=(_venue_tag(venue_id),), ttl_ms=KEPT_MS)
 
     async def outdate(self, changed: Iterable[Changes]) -> None:
-        """Let go of what was kept from before these changes. A changed set-up concerns all of its venue's queues."""
+        """Let go of what was kept from before these changes.
+
+        A changed set-up concerns all of its venue's queues; a desk that opens or closes, all that it serves.
+        """
         await self._invalidate({tag for changes in changed for tag in _tags_of(changes)})
 
     async def doubt(self, venues: Iterable[VenueId]) -> None:
@@ -101,7 +105,7 @@ class StatusCache:
 
 def _tags_of(changes: Changes) -> Iterable[str]:
     venue_id = changes.head.venue_id
-    if changes.venue is not None:
+    if changes.venue is not None or changes.of(DESKS):
         yield _venue_tag(venue_id)
     for event in changes.events:
         if event.queue_id is not None:

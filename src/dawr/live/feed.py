@@ -11,11 +11,13 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 import msgspec
 import structlog
 
-from dawr.domain import Event, QueueId, Venue, VenueId
+from dawr.domain import Event, QueueId, TicketId, Venue, VenueId, VisitId
 from dawr.live.following import Followed, Following
 from dawr.live.forms import Form, Published
 from dawr.live.frames import EventId
+from dawr.live.moving import seat_who_is_between
 from dawr.live.past import Past
+from dawr.live.visits import WatchedVisit
 from dawr.live.watcher import Watcher
 from dawr.ports import Changes, StoreAway, StoreFault
 
@@ -55,11 +57,27 @@ class Seat(msgspec.Struct, eq=False, kw_only=True):
     bucket: set[Watcher]
     """Those who get their heartbeat at the same time."""
     channel: Channel | None
-    following: Following | None
+    following: Following | None = None
     followed: Followed | None = None
-    open_key: str | None
+    open_key: str | None = None
+    """Of who is known by name."""
+    visit: WatchedVisit | None = None
+    """Of who came by a link."""
     still_may: Callable[[], Awaitable[bool]] | None
     ends: asyncio.TimerHandle | None = None
+
+    def follows(self, ticket_id: TicketId) -> bool:
+        return self.followed is not None and self.followed.ticket.ticket_id == ticket_id
+
+    def stand_up(self, watcher: Watcher) -> None:
+        """From the ticket that is followed; the watcher stays."""
+        if self.following is not None:
+            self.following.leave(watcher, self.followed, self.open_key)
+        self.following = self.followed = None
+
+    def is_between(self, watcher: Watcher) -> bool:
+        """Whether what happens to the visitor cannot be told yet: the id must not go on without it."""
+        return self.visit is not None and watcher in self.visit.between
 
 
 Told = Callable[[Sequence[Event]], None]
@@ -76,6 +94,7 @@ class Feed:
         self.watchers: set[Watcher] = set()
         self.channels: dict[Form, Channel] = {}
         self.queues: dict[QueueId, Following] = {}
+        self.visits: dict[VisitId, WatchedVisit] = {}
         self.guests = 0
         """How many are about to join."""
         self.is_stale = False
@@ -85,6 +104,8 @@ class Feed:
         self._told = told
         self._reading = asyncio.Lock()
         self._catching_up: asyncio.Task[None] | None = None
+        self._going: set[WatchedVisit] = set()
+        self._moving: asyncio.Task[None] | None = None
 
     @property
     def is_idle(self) -> bool:
@@ -144,6 +165,7 @@ class Feed:
                     watcher.push(piece)
         if any(published.event.kind.startswith(JUDGED_AGAIN_BY) for published in fresh):
             self.judge_again()
+        self.move_soon()
         for told in self._told:
             told([published.event for published in fresh])
 
@@ -154,6 +176,32 @@ class Feed:
                 following.touch()
         elif queue_id in self.queues:
             self.queues[queue_id].advance(published, self.venue)
+        visit = None if published.visit_id is None else self.visits.get(published.visit_id)
+        if visit is not None:
+            visit.heard(published)
+            self._going.add(visit)
+
+    # Visits that go on
+
+    def visits_between(self) -> list[WatchedVisit]:
+        """Those of which somebody who watches is not seated at the ticket that it has come to."""
+        self._going = {visit for visit in self._going if visit.between}
+        return list(self._going)
+
+    def move_soon(self) -> None:
+        """Those who are between two queues. If the store is away, whoever beats the time asks again."""
+        if self._going and not self._is_moving and self.visits_between():
+            self._moving = asyncio.get_running_loop().create_task(self._move_if_there())
+
+    @property
+    def _is_moving(self) -> bool:
+        return self._moving is not None and not self._moving.done()
+
+    async def _move_if_there(self) -> None:
+        try:
+            await seat_who_is_between(self, self._past)
+        except StoreFault as fault:
+            log.warning("visits.behind", venue=self.venue_id, reason=str(fault))
 
     def judge_again(self) -> None:
         """End what only staff may see: whoever still may comes back at once."""
@@ -226,6 +274,9 @@ class Feed:
                 self.queues[queue_id] = Following(line)
             return self.queues[queue_id]
 
+    def visit(self, visit_id: VisitId) -> WatchedVisit:
+        return self.visits.setdefault(visit_id, WatchedVisit(visit_id))
+
     def channel(self, form: Form) -> Channel:
         return self.channels.setdefault(form, Channel(form))
 
@@ -237,6 +288,10 @@ class Feed:
                 self.channels.pop(seat.channel.form, None)
         if seat.following is not None:
             seat.following.leave(watcher, seat.followed, seat.open_key)
+        if seat.visit is not None:
+            seat.visit.leave(watcher)
+            if not seat.visit.watchers:
+                self.visits.pop(seat.visit.visit_id, None)
         self._forget_idle_lines()
 
     def _may_cover(self, at: EventId) -> bool:
@@ -274,9 +329,11 @@ class Feed:
             following.line.trace_back(reversed(self.ring))
 
     def _forget_idle_lines(self) -> None:
+        if self.guests or self._is_moving:
+            return
         shown = {channel.form.queue_id for channel in self.channels.values()}
         for queue_id, following in tuple(self.queues.items()):
-            if following.is_idle and queue_id not in shown and not self.guests:
+            if following.is_idle and queue_id not in shown:
                 del self.queues[queue_id]
 
     # Faults

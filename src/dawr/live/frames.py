@@ -7,6 +7,8 @@ import msgspec
 _ID = re.compile(r"([0-9]{1,18})\.([0-9]{1,18})")
 
 COMMENT = b":\n"
+SILENT_BEAT = b":\n\n"
+"""A heartbeat that leaves the client where it was."""
 
 
 class EventId(msgspec.Struct, frozen=True):

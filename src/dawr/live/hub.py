@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 import structlog
 
 from dawr.domain import VenueId
-from dawr.domain.ticket import ENDED_STATES
 from dawr.live import frames
 from dawr.live.feed import BEGAN_ANEW, Feed, Seat, Told, Unresumable
-from dawr.live.following import Followed, Following
-from dawr.live.joining import Follow, Opening, Wish, own_tickets
-from dawr.live.past import Past, Tickets
+from dawr.live.following import Following
+from dawr.live.joining import FollowName, FollowVisit, Found, Wish, find
+from dawr.live.opening import Opening
+from dawr.live.past import Past
+from dawr.live.visits import was_adopted
 from dawr.live.watcher import Watcher
 from dawr.ports import Batch, Clock, Store, StoreAway, StoreFault
 
@@ -147,13 +148,15 @@ class Hub:
     def beat(self, now: float) -> None:
         """What is due once a second: moved places, people who came, and a heartbeat for one in fifteen streams.
 
-        A heartbeat carries the id, so that whoever watches a quiet queue of a busy venue need not go far back.
+        A heartbeat carries the id, so that whoever watches a quiet queue of a busy venue need not go far back. Not to
+        who is between two queues: what happened to them there is still to be told.
         """
         for feed in tuple(self._feeds.values()):
             for following in tuple(feed.queues.values()):
                 following.settle(feed.venue, feed.at)
                 if wanted := following.wanted():
                     self._in_background(self._meet(feed, following, wanted))
+            feed.move_soon()
         self._beats += 1
         beats: dict[Feed, bytes] = {}
         for watcher in tuple(self._buckets[self._beats % HEARTBEAT_SECONDS]):
@@ -163,7 +166,7 @@ class Hub:
                 continue
             if feed not in beats:
                 beats[feed] = frames.COMMENT + frames.mark(feed.at)
-            watcher.push(beats[feed])
+            watcher.push(frames.SILENT_BEAT if watcher.seat.is_between(watcher) else beats[feed])
 
     def poll_soon(self) -> None:
         """Something may have been missed."""
@@ -192,12 +195,11 @@ class Hub:
         await feed.open()
         if wish.since is not None:
             await feed.reach(wish.since)
-        following = None if wish.queue_id is None else await feed.follow(wish.queue_id)
-        tickets = await own_tickets(self._past, feed, wish)
+        found = await find(self._past, feed, wish)
         # From here on nothing is awaited: what is published next finds the watcher in its place.
         if self.is_closed:
             raise HubClosed
-        if feed.last < 0 or (wish.queue_id is not None and feed.queues.get(wish.queue_id) is not following):
+        if feed.last < 0 or any(feed.queues.get(queue_id) is not line for queue_id, line in found.lines.items()):
             raise StoreAway(BEGAN_ANEW)
         if wish.since is not None and not feed.covers(wish.since):
             raise Unresumable
@@ -206,38 +208,42 @@ class Hub:
             address=address,
             bucket=self._buckets[self._next_bucket],
             channel=None if wish.form is None else feed.channel(wish.form),
-            following=following,
-            open_key=None if wish.follow is None else wish.follow.open_key,
             still_may=wish.still_may,
         )
         self._next_bucket = (self._next_bucket + 1) % HEARTBEAT_SECONDS
-        opening = Opening(feed, wish, seat.channel, following)
-        opening.replay(tickets.found)
-        return self._seat(seat, wish, opening, tickets)
-
-    def _seat(self, seat: Seat, wish: Wish, opening: Opening, tickets: Tickets) -> Watcher:
-        feed, follow, following = seat.feed, wish.follow, seat.following
-        followed, standing = None, None
-        if follow is not None and following is not None:
-            followed = _theirs(feed, follow, following, tickets)
-            standing = None if followed is None else opening.personal(follow, following, followed)
-        opening.present()
-        beginning = [self._retry(), *opening.frames]
-        watcher = Watcher(beginning, seat=seat, notices=wish.notices, last_word=self._retry(), left=self._left)
-        if follow is not None and following is not None:
-            if followed is not None and standing is not None:
-                seat.followed = followed
-                following.add(followed, watcher, follow.form, standing, feed.at)
-            elif follow.open_key is not None:
-                following.strangers.setdefault(follow.open_key, {})[watcher] = follow.form
-                if feed.last > tickets.version:
-                    following.ask_again()
+        watcher = self._open(seat, wish, found)
         if seat.channel is not None:
             seat.channel.watchers.add(watcher)
         feed.watchers.add(watcher)
         seat.bucket.add(watcher)
         life = self._stream_seconds * self._chance.uniform(0.9, 1.1)
         seat.ends = asyncio.get_running_loop().call_later(life, watcher.end)
+        return watcher
+
+    def _open(self, seat: Seat, wish: Wish, found: Found) -> Watcher:
+        """The watcher with its first bytes, at the ticket that it follows if it follows one."""
+        feed, follow = seat.feed, wish.follow
+        opening = Opening(feed, wish, seat.channel, found)
+        opening.replay()
+        seat.followed = None if follow is None else opening.followed()
+        standing = None
+        if follow is not None and seat.followed is not None:
+            standing = opening.personal(follow.form, seat.followed)
+        opening.present()
+        beginning = [self._retry(), *opening.frames]
+        watcher = Watcher(beginning, seat=seat, notices=wish.notices, last_word=self._retry(), left=self._left)
+        if isinstance(follow, FollowVisit):
+            seat.visit = feed.visit(follow.visit_id)
+            seat.visit.watchers[watcher] = follow.form
+        elif isinstance(follow, FollowName):
+            seat.open_key, seat.following = follow.open_key, found.lines[follow.queue_id]
+            if seat.followed is None:
+                seat.following.strangers.setdefault(follow.open_key, {})[watcher] = follow.form
+                if feed.last > found.tickets.version:
+                    seat.following.ask_again()
+        if follow is not None and seat.followed is not None and standing is not None:
+            seat.following = found.lines[seat.followed.key.queue_id]
+            seat.following.add(seat.followed, watcher, follow.form, standing, feed.at)
         return watcher
 
     def _left(self, watcher: Watcher) -> None:
@@ -271,7 +277,8 @@ class Hub:
             return
         for ticket in tickets.found:
             key = ticket.open_key or ""
-            if key in following.strangers and not following.has_ended(ticket, feed.venue_id):
+            is_lost = following.has_ended(ticket, feed.venue_id) or was_adopted(ticket, tickets.version, feed.ring)
+            if key in following.strangers and not is_lost:
                 followed = following.follow(ticket, tickets.version, feed.ring)
                 standing = followed.standing(feed.venue, following.line)
                 for watcher, form in following.strangers.pop(key).items():
@@ -304,14 +311,3 @@ class Hub:
         task = asyncio.get_running_loop().create_task(work)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
-
-
-def _theirs(feed: Feed, follow: Follow, following: Following, tickets: Tickets) -> Followed | None:
-    """The ticket to follow from now on. One that ended is followed only if it was asked for itself."""
-    for ticket in reversed(tickets.found):
-        if follow.ticket_id is not None or (ticket.is_open and not following.has_ended(ticket, feed.venue_id)):
-            followed = following.follow(ticket, tickets.version, feed.ring)
-            if follow.ticket_id is not None or followed.ticket.state not in ENDED_STATES:
-                return followed
-            following.leave_empty(followed)
-    return None

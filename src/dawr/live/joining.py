@@ -1,25 +1,37 @@
-"""The first bytes of a stream: what was missed, then how things stand. Made in one step: nothing falls between."""
+"""What somebody wants to watch, and everything that must be read before they are given their place."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 import msgspec
 
-from dawr.domain import QueueId, Standing, Ticket, TicketFacts, TicketId
-from dawr.domain.ticket import ENDED_STATES, STATES_IN_LINE, open_key
-from dawr.live.feed import Channel, Feed
-from dawr.live.following import Followed, Following
+from dawr.domain import QueueId, Ticket, TicketId, VisitId
+from dawr.domain.ticket import ENDED_STATES, open_key
+from dawr.live.feed import BEGAN_ANEW, Feed
+from dawr.live.following import Following
 from dawr.live.forms import Form, Notices, PersonalForm, Published
 from dawr.live.frames import EventId
 from dawr.live.past import Past, Tickets
+from dawr.live.visits import VisitNow, was_adopted
+from dawr.ports import StoreAway
 
 
-class Follow(msgspec.Struct, frozen=True):
-    """Whose ticket is followed: this one, or whichever is open under a visitor's name."""
+class FollowName(msgspec.Struct, frozen=True):
+    """Whichever ticket is open under a visitor's name in one queue. One of a visit with a plan is never found so."""
 
     form: PersonalForm
     queue_id: QueueId
-    ticket_id: TicketId | None = None
-    open_key: str | None = None
+    open_key: str
+
+
+class FollowVisit(msgspec.Struct, frozen=True):
+    """Whichever ticket a visit has come to, for whoever holds its link."""
+
+    form: PersonalForm
+    visit_id: VisitId
+    now: VisitNow
+    """As it was when the link was read."""
+    look: Callable[[], Awaitable[VisitNow]]
+    """Reads the link again; refuses if it leads nowhere by then."""
 
 
 class Wish(msgspec.Struct, frozen=True):
@@ -33,39 +45,57 @@ class Wish(msgspec.Struct, frozen=True):
     """The last id that was seen, or that of the picture that was taken; None begins now."""
     resumes: bool = False
     """Whether the visitor was told of their ticket before."""
-    follow: Follow | None = None
+    follow: FollowName | FollowVisit | None = None
     still_may: Callable[[], Awaitable[bool]] | None = None
     """Asked now and then of who watches as staff: whether they are still signed in, and may."""
-
-    @property
-    def queue_id(self) -> QueueId | None:
-        if self.follow is not None:
-            return self.follow.queue_id
-        return None if self.form is None else self.form.queue_id
 
 
 NO_TICKETS = Tickets(0, [])
 
 
-async def own_tickets(past: Past, feed: Feed, wish: Wish) -> Tickets:
-    """The tickets to tell about: the open one, and those that ended while nobody watched."""
+class Found(msgspec.Struct, frozen=True):
+    """What was read for a wish."""
+
+    lines: dict[QueueId, Following]
+    tickets: Tickets = NO_TICKETS
+    """The visitor's own: those to tell about."""
+    current: Ticket | None = None
+    """The one that the visit has come to."""
+
+
+async def find(past: Past, feed: Feed, wish: Wish) -> Found:
+    """Once this returns, nothing is awaited any more until the watcher has its place."""
     follow = wish.follow
-    if follow is None:
-        return NO_TICKETS
-    tickets = NO_TICKETS
-    if follow.ticket_id is not None:
-        tickets = await past.tickets(feed.venue_id, ids=[follow.ticket_id])
-    elif follow.open_key is not None:
-        tickets = await past.tickets(feed.venue_id, open_keys=[follow.open_key])
-        await feed.hear_of(tickets.version)
-        missed = feed.after(wish.since) if wish.since is not None and wish.resumes else []
-        ended = _ended(missed, follow.queue_id)
-        if ended and not _had(tickets, missed):
-            gone = await past.tickets(feed.venue_id, ids=ended)
-            theirs = [t for t in gone.found if open_key(t.queue_id, t.visitor) == follow.open_key]
-            tickets = Tickets(max(tickets.version, gone.version), [*theirs, *tickets.found])
+    if isinstance(follow, FollowVisit):
+        return await _find_visit(past, feed, wish, follow)
+    if follow is not None:
+        return await _find_name(past, feed, wish, follow)
+    queue_id = None if wish.form is None else wish.form.queue_id
+    return Found({} if queue_id is None else {queue_id: await feed.follow(queue_id)})
+
+
+# By name
+
+
+async def _find_name(past: Past, feed: Feed, wish: Wish, follow: FollowName) -> Found:
+    """The open ticket, and those that ended while nobody watched."""
+    lines = {follow.queue_id: await feed.follow(follow.queue_id)}
+    tickets = await past.tickets(feed.venue_id, open_keys=[follow.open_key])
     await feed.hear_of(tickets.version)
-    return tickets
+    missed = _missed(feed, wish)
+    ended = _ended(missed, follow.queue_id)
+    if ended and not _had(tickets, missed):
+        gone = await past.tickets(feed.venue_id, ids=ended)
+        theirs = [ticket for ticket in gone.found if _is_known_as(ticket, follow.open_key)]
+        tickets = Tickets(max(tickets.version, gone.version), [*theirs, *tickets.found])
+        await feed.hear_of(tickets.version)
+    still = [ticket for ticket in tickets.found if not was_adopted(ticket, tickets.version, feed.ring)]
+    return Found(lines, Tickets(tickets.version, still))
+
+
+def _is_known_as(ticket: Ticket, key: str) -> bool:
+    """By name alone nobody learns of a visit that has a plan."""
+    return ticket.stage is None and open_key(ticket.queue_id, ticket.visitor) == key
 
 
 def _ended(missed: Iterable[Published], queue_id: QueueId) -> list[TicketId]:
@@ -85,66 +115,51 @@ def _had(tickets: Tickets, missed: Iterable[Published]) -> bool:
     return any(ticket.ticket_id not in issued for ticket in tickets.found)
 
 
-class Opening:
-    """Everything a stream begins with, for a feed that covers it. Nothing is awaited in here."""
+# By link
 
-    def __init__(self, feed: Feed, wish: Wish, channel: Channel | None, following: Following | None) -> None:
-        self._feed = feed
-        self._wish = wish
-        self._channel = channel
-        self._following = following
-        self.at = wish.since or EventId(feed.epoch, feed.last)
-        self.frames: list[bytes] = [wish.greeting(bytes(self.at))]
-        self._missed = feed.after(self.at)
 
-    def replay(self, own: Sequence[Ticket]) -> None:
-        """What was missed, in order; a visitor's own part of an event goes before the frame that has its id."""
-        following, follow = self._following, self._wish.follow
-        mine = {ticket.ticket_id: Followed(ticket) for ticket in own}
-        for published in self._missed:
-            frame = None if self._channel is None else self._channel.frame(published)
-            followed = mine.get(published.event.ticket_id) if published.event.ticket_id is not None else None
-            facts = published.facts if self._wish.resumes else None  # every event of a ticket has them
-            if followed is not None and facts is not None and following is not None and follow is not None:
-                at = published.at if frame is None else b""
-                standing = self._standing_then(following, followed, published.event.version, facts)
-                self.frames.append(follow.form.happened(published.event.kind, standing, at))
-            if frame is not None:
-                self.frames.append(frame)
+async def _find_visit(past: Past, feed: Feed, wish: Wish, follow: FollowVisit) -> Found:
+    """Where the visit is, and the tickets that it has come from. If it goes on while this reads, from the start."""
+    now = follow.now
+    while True:
+        await _hear_of(feed, now)
+        tickets = await _visited(past, feed, wish, follow.visit_id, now)
+        lines = {ticket.queue_id: await feed.follow(ticket.queue_id) for ticket in tickets.found}
+        if _is_up_to_date(feed, follow.visit_id, now):
+            return Found(lines, tickets, now.ticket)
+        now = await follow.look()
 
-    def present(self) -> None:
-        """How the queue stands now, and whether that can be trusted. Last, for it carries the newest id."""
-        form = self._wish.form
-        if form is not None and form.queue_id is not None and self._following is not None:
-            self.frames.append(form.present(self._following.line.facts, self._feed.at))
-        if self._feed.is_stale:
-            self.frames.append(self._wish.notices.stale)
 
-    def personal(self, follow: Follow, following: Following, followed: Followed) -> Standing:
-        """Where the visitor stands now. Who resumes is told if their turn came near meanwhile, and nothing twice."""
-        standing = followed.standing(self._feed.venue, following.line)
-        if not self._wish.resumes:
-            self.frames.append(follow.form.present(standing, self._feed.at))
-            return standing
-        if standing.is_near and not self._was_near(following, followed):
-            self.frames.append(follow.form.near(standing))
-        if standing.ticket.state in STATES_IN_LINE:
-            self.frames.append(follow.form.moved(standing, self._feed.at))
-        return standing
+async def _hear_of(feed: Feed, now: VisitNow) -> None:
+    if now.at.epoch != feed.epoch:
+        await feed.catch_up()
+    await feed.hear_of(now.at.version)
+    if now.at.epoch != feed.epoch or feed.last < 0:
+        raise StoreAway(BEGAN_ANEW)
 
-    def _standing_then(self, following: Following, followed: Followed, version: int, facts: TicketFacts) -> Standing:
-        followed.take(facts)
-        ahead = 0
-        if followed.has_place_in(following.line):
-            ahead = following.ahead_after(version, followed.ticket.place, self._missed)
-        return followed.standing_with(self._feed.venue, ahead, facts.line or following.line.facts)
 
-    def _was_near(self, following: Following, followed: Followed) -> bool:
-        """Whether it was nearly their turn already when they were last told."""
-        took_place = any(
-            p.event.ticket_id == followed.ticket.ticket_id and p.facts is not None and p.facts.state == "waiting"
-            for p in self._missed
-        )
-        ahead = following.ahead_after(self.at.version, followed.ticket.place, self._missed)
-        then = followed.standing_with(self._feed.venue, ahead, following.line.facts)
-        return then.is_near and not took_place
+def _is_up_to_date(feed: Feed, visit_id: VisitId, now: VisitNow) -> bool:
+    return feed.covers(now.at) and not any(now.is_outdated_by(published, visit_id) for published in feed.ring)
+
+
+async def _visited(past: Past, feed: Feed, wish: Wish, visit_id: VisitId, now: VisitNow) -> Tickets:
+    """The ticket that the visit has come to; before it, those of its earlier ones that something happened to."""
+    missed = _missed(feed, wish)
+    happened = {p.event.ticket_id for p in missed if p.event.ticket_id is not None}
+    wanted = {*now.others, *(p.event.ticket_id for p in missed if p.visit_id == visit_id)}
+    earlier: list[Ticket] = []
+    latest = [] if now.ticket is None else [now.ticket]
+    known = {ticket.ticket_id for ticket in latest}
+    in_reserve = set(known) if now.reserve_mode else set()
+    wanted |= {ticket.from_ticket_id for ticket in latest}
+    while ids := (happened & wanted) - known:
+        read = await past.visited(feed.venue_id, ids)
+        earlier += [ticket for ticket in read.found if ticket.visit_id == visit_id]
+        in_reserve |= read.in_reserve
+        wanted |= {ticket.from_ticket_id for ticket in read.found}
+        known |= ids
+    return Tickets(now.at.version, [*earlier, *latest], frozenset(in_reserve))
+
+
+def _missed(feed: Feed, wish: Wish) -> Sequence[Published]:
+    return feed.after(wish.since) if wish.since is not None and wish.resumes else []

@@ -26,11 +26,14 @@ class Retold:
             ticket.ticket_id: Followed(ticket, reserve_mode=ticket.ticket_id in tickets.in_reserve)
             for ticket in tickets.found
         }
+        self._theirs_from = {p.event.ticket_id: p.event.version for p in missed if p.event.kind == "ticket.adopted"}
 
     def standing(self, published: Published) -> Placed | None:
         """Where the ticket stood after this; None if it is not theirs."""
         ticket_id, facts = published.event.ticket_id, published.facts
         if ticket_id is None or facts is None or ticket_id not in self._own:
+            return None
+        if published.event.version < self._theirs_from.get(ticket_id, 0):
             return None
         standing = self._standing_after(self._own[ticket_id], published.event.version, facts)
         return onward(standing, facts, self._venue) if self._by_link else standing

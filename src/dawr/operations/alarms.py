@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Final
 
 from dawr.domain import AlarmKey, AlarmKind, Queue, TicketId, Venue, VisitId
+from dawr.domain.day import service_day
 from dawr.domain.desk import MOST_MISSES
 from dawr.domain.errors import NotFound
 from dawr.operations import desks, journeys
@@ -15,7 +16,7 @@ from dawr.operations.operation import Operation, View
 from dawr.operations.rows import ALARMS, DESKS, VISITS
 from dawr.operations.staff import CallNext
 from dawr.operations.ticket import change
-from dawr.operations.timers import set_alarm
+from dawr.operations.timers import call_after, set_alarm
 from dawr.operations.transaction import Transaction
 from dawr.operations.visits import enter, expire_visit
 from dawr.ports import Wants
@@ -84,9 +85,15 @@ def _release(tx: Transaction, ticket_id: str, now: int) -> None:
 
 
 def _end_break(tx: Transaction, desk_id: str, now: int) -> None:
+    """Whoever sat there sits there again, if it is still their day."""
     desk = tx.venue.desk(desk_id)
     before = desks.desk_now(tx, desk)
-    if before.state == "break" and (before.until or 0) <= now:
+    if before.state != "break" or (before.until or 0) > now:
+        return
+    began_on = service_day(before.since, zone=tx.venue.zone, day_start=tx.venue.day_start)
+    if began_on < tx.day:
+        desks.put_closed(tx, desk, now)
+    else:
         desks.put_open(tx, desk, before.occupant, now)
 
 
@@ -112,7 +119,7 @@ def _call(tx: Transaction, desk_id: str, now: int) -> None:
         default=None,
     )
     if first is None:
-        desks.call_after(tx, desk, now)
+        call_after(tx, desk.id, now)
     else:
         CallNext(desk.id, first.queue_id).decide(tx, now)
 
@@ -122,7 +129,7 @@ def _enter(tx: Transaction, visit_id: str, now: int) -> None:
     visit = tx.get(VISITS, VisitId(visit_id))
     if not visit.is_open or visit.current is not None:
         return
-    if journeys.is_over(tx.venue, visit, tx):
+    if journeys.is_over(tx, visit):
         expire_visit(tx, visit, now)
     else:
         enter(tx, visit, now)

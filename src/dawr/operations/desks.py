@@ -5,7 +5,7 @@ from dawr.domain.desk import checked_break, closed
 from dawr.operations.operation import Operation, View
 from dawr.operations.pins import make_pins
 from dawr.operations.rows import DESKS, PINS
-from dawr.operations.timers import set_alarm
+from dawr.operations.timers import call_after, set_alarm
 from dawr.operations.transaction import Transaction
 from dawr.ports import Wants
 
@@ -89,7 +89,7 @@ def put_open(tx: Transaction, desk: Desk, occupant: str | None, now: int) -> Des
     opened = DeskNow(tx.venue.id, desk.id, "open", occupant, now)
     tx.put(DESKS, opened)
     set_alarm(tx, "close", desk.id, tx.venue.end_of(tx.day))
-    call_after(tx, desk, now)
+    call_after(tx, desk.id, now)
     tx.happened("desk.opened", None, desk=desk.id, state="open", by=occupant)
     return opened
 
@@ -99,13 +99,6 @@ def put_closed(tx: Transaction, desk: Desk, now: int) -> DeskNow:
     tx.put(DESKS, done)
     tx.happened("desk.closed", None, desk=desk.id, state="closed")
     return done
-
-
-def call_after(tx: Transaction, desk: Desk, now: int) -> None:
-    """The desk calls by itself after the shortest time that one of its queues says."""
-    seconds = [queue.auto_call for code in desk.queues if (queue := tx.venue.queue(code)).auto_call is not None]
-    if seconds:
-        set_alarm(tx, "call", desk.id, now + min(seconds) * 1000)
 
 
 def _desk(tx: Transaction, code: str) -> tuple[Desk, DeskNow]:

@@ -15,14 +15,16 @@ from dawr.domain import (
     More,
     Queue,
     Ticket,
-    Venue,
     Verb,
     Visit,
+    Why,
 )
 from dawr.domain import choice as choices
 from dawr.domain.day import service_day
+from dawr.domain.errors import VisitInWrongState
 from dawr.domain.events import NOTHING_MORE
 from dawr.domain.ticket import open_key, planned_key, successor
+from dawr.operations.overtaking import overtaking
 from dawr.operations.rows import ALARMS, VISITS
 from dawr.operations.transaction import Transaction
 
@@ -77,14 +79,17 @@ def end(
     return ended
 
 
-def go_on(tx: Transaction, visit: Visit, now: int, choice: Choice) -> Visit:
-    """Enter the best of what could be next, wait until something is, or be done."""
+def go_on(tx: Transaction, visit: Visit, now: int, choice: Choice, *, why: Why | None = None) -> Visit:
+    """Enter the best of what could be next, wait until something is, or be done.
+
+    `why`: said by whoever gives the visitor their priority with this. Later it goes along, and was counted then.
+    """
     if not choice.stages:
         done = visit.ended("finished", now)
         tell(tx, done)
         return done
     at = choice.stage
-    return _parked(tx, visit, choice, now) if at is None else _entered(tx, visit, at, now)
+    return _parked(tx, visit, choice, now) if at is None else _entered(tx, visit, at, now, why)
 
 
 def choose(tx: Transaction, visit: Visit, now: int, stages: list[int] | None = None) -> Choice:
@@ -128,15 +133,21 @@ def expect_advance(tx: Transaction, visit: Visit, at: int) -> None:
 
 def floor_of(tx: Transaction, visit: Visit) -> str | None:
     """Where the visitor is: where their latest ticket was. Before the first one, nobody knows."""
-    latest = next(
-        (stage for stage in visit.plan if stage.ticket_id is not None and stage.ticket_id == visit.ticket_id), None
-    )
-    return None if latest is None else tx.venue.queue(latest.queue).floor
+    return None if visit.ticket_id is None else tx.venue.queue(tx.ticket(visit.ticket_id).queue_id).floor
 
 
-def is_over(venue: Venue, visit: Visit, tx: Transaction) -> bool:
-    """Whether the visit's day has ended."""
-    return service_day(visit.started_at, zone=venue.zone, day_start=venue.day_start) < tx.day
+def is_over(tx: Transaction, visit: Visit) -> bool:
+    """Whether the visit's day has ended: that of its tickets, and before the first one, that of its beginning."""
+    if visit.ticket_id is not None:
+        return tx.ticket(visit.ticket_id).day < tx.day
+    return service_day(visit.started_at, zone=tx.venue.zone, day_start=tx.venue.day_start) < tx.day
+
+
+def must_be_under_way(tx: Transaction, visit: Visit, verb: str) -> None:
+    """Open, and not of an earlier day that the clock has yet to end."""
+    visit.must_be_open(verb)
+    if visit.is_planned and is_over(tx, visit):
+        raise VisitInWrongState("expired", verb)
 
 
 def tell(tx: Transaction, visit: Visit, kind: str | None = None, **facts: str | int | None) -> None:
@@ -155,7 +166,14 @@ def made_ready(tx: Transaction, visit: Visit, ticket: Ticket) -> Visit:
 
 
 def issue_to(
-    tx: Transaction, visit: Visit, queue: Queue, now: int, *, stage: int | None, came_from: Ticket | None = None
+    tx: Transaction,
+    visit: Visit,
+    queue: Queue,
+    now: int,
+    *,
+    stage: int | None,
+    came_from: Ticket | None = None,
+    why: Why | None = None,
 ) -> Ticket:
     """A number in the next queue, at the end of its line, under the same visit."""
     line = tx.line(queue.id).with_next_number(queue)
@@ -183,7 +201,9 @@ def issue_to(
         area=None if came_from is None else came_from.area,
         stage=stage,
     )
-    return tx.record("issue", ticket, line=line, more=More(visit=visit.visit_id))
+    overtaken = 0 if why is None else line.people_waiting - line.ahead_of_newcomer(ticket.priority)
+    more = overtaking(tx, why or "other", overtaken)
+    return tx.record("issue", ticket, line=line, more=msgspec.structs.replace(more, visit=visit.visit_id))
 
 
 def _advance(tx: Transaction, visit: Visit, before: Ticket, after: Ticket, *, more: More) -> Ticket:
@@ -205,13 +225,13 @@ def _advance(tx: Transaction, visit: Visit, before: Ticket, after: Ticket, *, mo
     return finished
 
 
-def _entered(tx: Transaction, visit: Visit, at: int, now: int) -> Visit:
+def _entered(tx: Transaction, visit: Visit, at: int, now: int, why: Why | None) -> Visit:
     queue = tx.venue.queue(visit.plan[at].queue)
     held = tx.open_ticket(open_key(queue.id, visit.visitor))
     if held is not None and tx.line(queue.id).has_ended(held):
         end(tx, "expire", held, held.after("expire", now), now)
         held = None
-    ticket = issue_to(tx, visit, queue, now, stage=at) if held is None else _adopted(tx, visit, held, at, now)
+    ticket = issue_to(tx, visit, queue, now, stage=at, why=why) if held is None else _adopted(tx, visit, held, at, now)
     return visit.entered(at, ticket)
 
 

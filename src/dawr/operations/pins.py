@@ -98,6 +98,8 @@ class VerifyPin(_Leaving, frozen=True):
             if refusal is not None:
                 return refusal
             finished = finish(tx, ticket, now, "pin")
+        elif ticket.state == "missed":
+            raise TicketInWrongState(ticket.label, ticket.state, "finish")
         else:
             finished = change(tx, ticket.ticket_id, "finish", now)
         return Went(finished, whereabouts(tx, tx.get(VISITS, visit.visit_id), now))
@@ -148,7 +150,9 @@ class Done(_Leaving, frozen=True):
     def _single(self, tx: Transaction, queue: Queue, ticket: Ticket, pin: str | None, now: int) -> Went | Refused:
         if self.by_staff:
             return self._finished(tx, queue, ticket, now)
-        if ticket.state == "waiting" and pin is not None:
+        if ticket.state in {"waiting", "missed"}:
+            if pin is None:
+                raise TicketInWrongState(ticket.label, ticket.state, "finish")
             refusal = judge(tx, tx.get(VISITS, ticket.visit_id), queue, pin, self.attempt)
             if refusal is not None:
                 return refusal

@@ -26,6 +26,7 @@ from dawr.domain.errors import (
     StageInWrongState,
     TicketInWrongState,
     UnknownVisit,
+    VisitInWrongState,
 )
 from dawr.domain.session_code import check_of, read_session_code
 from dawr.domain.ticket import checked_visitor, open_key, planned_key
@@ -35,6 +36,7 @@ from dawr.operations.operation import Operation, View
 from dawr.operations.rows import OVERTAKINGS, VISITS
 from dawr.operations.staff import finish
 from dawr.operations.ticket import Joined, OfTicket, change, standing_of
+from dawr.operations.timers import set_timers
 from dawr.operations.transaction import Transaction
 from dawr.operations.visits import Whereabouts, enter, plan_for, whereabouts
 from dawr.ports import Search, Wants
@@ -65,6 +67,7 @@ class Transfer(OfTicket[Ticket], frozen=True):
         _must_take(tx, queue, before, now)
         tx.must_have(lines=[before.line_key])
         ended = tx.record(verb, after, before=before, more=More(next=queue.id))
+        set_timers(tx, verb, ended, now)
         moved = _replanned(visit, before, queue.id) if visit.is_planned else visit
         at = moved.stage_of(queue.id) if visit.is_planned else None
         ticket = journeys.issue_to(tx, moved, queue, now, stage=at, came_from=before)
@@ -104,7 +107,7 @@ class OfVisit(Operation[Whereabouts], frozen=True):
 
     def decide(self, tx: Transaction, now: int) -> Whereabouts:
         visit = tx.get(VISITS, self.visit_id)
-        visit.must_be_open("change")
+        journeys.must_be_under_way(tx, visit, "change")
         self.change(tx, visit, now)
         return whereabouts(tx, tx.get(VISITS, self.visit_id), now)
 
@@ -183,6 +186,7 @@ class MoveTo(_OfStage, frozen=True):
     """Send the visitor from the queue they are in to another one."""
 
     def change(self, tx: Transaction, visit: Visit, now: int) -> None:
+        _must_have_plan(visit)
         if visit.current is None or visit.ticket_id is None:
             awaited = visit.plan[visit.next_stages()[0]]
             raise StageInWrongState(awaited.queue, awaited.state, "leave")
@@ -255,6 +259,7 @@ class ResetPath(OfVisit, frozen=True):
     """Begin the plan again: nothing of it counts as done."""
 
     def change(self, tx: Transaction, visit: Visit, now: int) -> None:
+        _must_have_plan(visit)
         visit = _out_of_queue(tx, visit, now)
         plan = [PlannedStage(stage.queue, pin=stage.pin, fixed=stage.fixed) for stage in visit.plan]
         journeys.tell(tx, visit, "visit.path_reset")
@@ -269,6 +274,7 @@ class ChangePath(OfVisit, frozen=True):
     """None: as the visit has it."""
 
     def change(self, tx: Transaction, visit: Visit, now: int) -> None:
+        _must_have_plan(visit)
         audience = self.audience or visit.audience or "any"
         journey = tx.venue.journey(self.journey, audience)
         known = {stage.queue: stage for stage in visit.plan if stage.state in {*DONE_WITH, "in_queue"}}
@@ -283,6 +289,11 @@ class ChangePath(OfVisit, frozen=True):
         visit = msgspec.structs.replace(visit, journey=journey.id, audience=audience)
         journeys.tell(tx, visit, "visit.path_changed", journey=journey.id)
         _carry_on(tx, visit.with_plan(plan), now)
+
+
+def _must_have_plan(visit: Visit) -> None:
+    if not visit.is_planned:
+        raise VisitInWrongState("a single ticket", "change the path of")
 
 
 def _out_of_queue(tx: Transaction, visit: Visit, now: int) -> Visit:
@@ -326,8 +337,7 @@ class LookForVisitors(View[list[Ticket]], frozen=True):
 
 
 def _with_number(tx: Transaction, queue: str, day: str, number: int) -> list[Ticket]:
-    code = tx.venue.queue(queue).id
-    return tx.search(Search("by_number", (code, day, number)))
+    return tx.search(Search("by_number", (queue, day, number)))
 
 
 def _number_on(queue: Queue, label: str) -> int | None:

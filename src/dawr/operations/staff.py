@@ -8,8 +8,9 @@ from dawr.domain import AlarmKey, DeskId, Queue, QueueCode, QueueId, Ticket, Ven
 from dawr.domain.errors import InvalidValue, TicketInWrongState
 from dawr.domain.ticket import PRIORITIES
 from dawr.operations.operation import Operation
+from dawr.operations.overtaking import overtaking
 from dawr.operations.rows import ALARMS, OVERTAKINGS, VISITS
-from dawr.operations.ticket import OfTicket, OneVerb, change, overtaking
+from dawr.operations.ticket import OfTicket, OneVerb, change
 from dawr.operations.timers import set_alarm
 from dawr.operations.transaction import Transaction
 from dawr.ports import Wants

@@ -2,13 +2,13 @@
 
 from typing import ClassVar, Generic
 
-from dawr.domain import Link, More, Overtakings, Queue, Standing, Ticket, TicketId, Venue, Verb, Visit, Why
+from dawr.domain import Link, More, Queue, Standing, Ticket, TicketId, Venue, Verb, Visit
 from dawr.domain.errors import LineEnded, UnknownVisit
 from dawr.domain.events import NOTHING_MORE
 from dawr.domain.standing import wait_minutes
 from dawr.operations import journeys
 from dawr.operations.operation import Operation, R
-from dawr.operations.rows import OVERTAKINGS, VISITS
+from dawr.operations.rows import VISITS
 from dawr.operations.timers import set_timers
 from dawr.operations.transaction import Transaction
 from dawr.ports import Wants
@@ -66,15 +66,6 @@ def change(
         changed = tx.record(verb, after, before=before, more=more)
     set_timers(tx, verb, changed, now)
     return changed
-
-
-def overtaking(tx: Transaction, why: Why, overtaken: int) -> More:
-    """What is said of a change that lets somebody overtake others; summed for whoever made it."""
-    if not overtaken:
-        return NOTHING_MORE
-    sums = tx.find(OVERTAKINGS, tx.day) or Overtakings(tx.venue.id, tx.day)
-    tx.put(OVERTAKINGS, sums.with_one_more(tx.origin.actor or "nobody", why, overtaken))
-    return More(why=why, overtaken=overtaken)
 
 
 def visit_behind(tx: Transaction, link: Link) -> Visit:

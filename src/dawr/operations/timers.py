@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from dawr.domain import Alarm, AlarmKind, Queue, Ticket, Verb
+from dawr.domain import Alarm, AlarmKind, DeskId, Queue, Ticket, Venue, Verb
 from dawr.operations.rows import ALARMS, DESKS
 from dawr.operations.transaction import Transaction
 
@@ -15,12 +15,8 @@ SHOWS_THAT_PEOPLE_COME: Final[frozenset[Verb]] = frozenset({"start", "finish"})
 
 def set_timers(tx: Transaction, verb: Verb, ticket: Ticket, now: int) -> None:
     """A queue without timers costs nothing here."""
-    if verb not in SET_BY:
-        return
-    queue = tx.venue.queue(ticket.queue_id)
-    if queue.miss_after is None and queue.hold_limit is None and queue.auto_call is None:
-        return
-    SET_BY[verb](tx, verb, queue, ticket, now)
+    if verb in SET_BY:
+        SET_BY[verb](tx, verb, tx.venue.queue(ticket.queue_id), ticket, now)
 
 
 def set_alarm(tx: Transaction, kind: AlarmKind, subject: str, due_at: int | None) -> None:
@@ -38,12 +34,24 @@ def _held(tx: Transaction, _: Verb, queue: Queue, ticket: Ticket, now: int) -> N
         set_alarm(tx, "hold", ticket.ticket_id, now + queue.hold_limit * 1000)
 
 
-def _at_desk(tx: Transaction, verb: Verb, queue: Queue, ticket: Ticket, now: int) -> None:
+def call_after(tx: Transaction, desk_id: DeskId, now: int) -> None:
+    """The desk calls by itself after the shortest time that one of its queues says."""
+    seconds = _auto_call(tx.venue, desk_id)
+    if seconds is not None:
+        set_alarm(tx, "call", desk_id, now + seconds * 1000)
+
+
+def _auto_call(venue: Venue, desk_id: DeskId) -> int | None:
+    codes = [code for desk in venue.desks if desk.id == desk_id for code in desk.queues]
+    return min((seconds for code in codes if (seconds := venue.queue(code).auto_call) is not None), default=None)
+
+
+def _at_desk(tx: Transaction, verb: Verb, _: Queue, ticket: Ticket, now: int) -> None:
     """Who came, or did not: the desk calls the next one by itself, until it seems that nobody sits there."""
-    if queue.auto_call is None or ticket.desk_id is None:
+    if ticket.desk_id is None or _auto_call(tx.venue, ticket.desk_id) is None:
         return
     if verb in FREES_A_DESK:
-        set_alarm(tx, "call", ticket.desk_id, now + queue.auto_call * 1000)
+        call_after(tx, ticket.desk_id, now)
     desk = tx.find(DESKS, ticket.desk_id)
     if desk is None:
         return

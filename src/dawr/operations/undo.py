@@ -4,18 +4,22 @@ Only the latest change, within a while, and only while nobody has built on it: w
 stays theirs.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
 
-from dawr.domain import More, Ticket, Visit
+from dawr.domain import More, State, Ticket, Verb, Visit
 from dawr.domain.errors import CannotUndo, ChangedSince, LineEnded, PlaceTaken, UndoTooLate
 from dawr.domain.events import NOTHING_MORE
 from dawr.operations.rows import VISITS
 from dawr.operations.ticket import OfTicket
+from dawr.operations.timers import call_after, set_timers
 from dawr.operations.transaction import Transaction
 
 MS_PER_MINUTE: Final = 60_000
+BEGUN_AGAIN: Final[Mapping[State, Verb]] = {"called": "call", "held": "hold"}
+"""States that a timer ends: whoever is in one again has its whole time again."""
 
 
 class Undo(OfTicket[Ticket], frozen=True):
@@ -40,13 +44,17 @@ class Undo(OfTicket[Ticket], frozen=True):
         )
         _must_have_room(tx, ticket, restored)
         gone_on = tx.find(VISITS, ticket.visit_id)
-        visit = _visit_before(tx, ticket, now)
+        visit = _visit_before(tx, ticket, now) if _has_changed_its_visit(ticket, restored) else None
         line = tx.line_at(ticket.line_key).uncounting(ticket, restored, current)
         comes_back = visit is not None and gone_on is not None and visit.ticket_id != gone_on.ticket_id
         more = More(visit=ticket.visit_id) if comes_back else NOTHING_MORE
         undone = tx.rewrite("ticket.undone", ticket, restored, line, more=more)
         if visit is not None:
             tx.put_visit(visit)
+        if ticket.desk_id is not None and restored.desk_id is None:
+            call_after(tx, ticket.desk_id, now)
+        if restored.state in BEGUN_AGAIN:
+            set_timers(tx, BEGUN_AGAIN[restored.state], undone, now)
         return undone
 
 
@@ -65,15 +73,18 @@ def _must_have_room(tx: Transaction, ticket: Ticket, restored: Ticket) -> None:
             raise PlaceTaken(ticket.label, f"the visitor has number {other.label} in this queue since.")
 
 
+def _has_changed_its_visit(ticket: Ticket, before: Ticket) -> bool:
+    """A ticket's end and another priority go along with the visit; all else leaves it alone."""
+    return not ticket.is_open or ticket.state == before.state == "waiting"
+
+
 def _visit_before(tx: Transaction, ticket: Ticket, now: int) -> Visit | None:
-    """The visit as it was before the change, if that changed it. What it went on to is given up, its number used."""
+    """The visit as it was before the change. What it went on to is given up, its number used."""
     visit = tx.find(VISITS, ticket.visit_id)
-    if visit is None or (visit.is_open and visit.ticket_id == ticket.ticket_id and visit.previous is None):
+    if visit is None:
         return None
     restored = visit.restored(ticket.version)
     if restored is None:
-        if ticket.is_open:  # what it was undone from left the visit alone
-            return None
         raise PlaceTaken(ticket.label, "the visit has changed since.")
     if restored.open_key is not None and restored.open_key != visit.open_key:
         other = tx.planned_visit(restored.open_key)

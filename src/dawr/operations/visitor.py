@@ -8,8 +8,9 @@ from dawr.domain.events import NOTHING_MORE
 from dawr.domain.ticket import LARGEST_PARTY, PRIORITIES, checked_visitor, open_key
 from dawr.operations import journeys
 from dawr.operations.operation import Operation
+from dawr.operations.overtaking import overtaking
 from dawr.operations.rows import VISITS
-from dawr.operations.ticket import Joined, OfTicket, OneVerb, change, joined, overtaking, standing_of
+from dawr.operations.ticket import Joined, OfTicket, OneVerb, change, joined, standing_of
 from dawr.operations.transaction import Transaction
 from dawr.ports import IssuedTo, Wants
 

@@ -80,7 +80,7 @@ class StartVisit(Operation[Whereabouts], frozen=True):
         if not 0 <= self.priority < PRIORITIES:
             raise InvalidValue("priority", f"Priority is between 0 and {PRIORITIES - 1}.")
         under_way = tx.planned_visit(visitor)
-        if under_way is not None and not journeys.is_over(tx.venue, under_way, tx):
+        if under_way is not None and not journeys.is_over(tx, under_way):
             return whereabouts(tx, under_way, now, already=True)
         tx.venue.must_be_active()
         if under_way is not None:
@@ -100,7 +100,7 @@ class StartVisit(Operation[Whereabouts], frozen=True):
         ).with_plan(plan_for(tx.venue, journey, self.audience))
         choice = journeys.choose(tx, visit, now)
         journeys.tell(tx, visit, "visit.started", journey=journey.id)
-        visit = journeys.go_on(tx, visit, now, choice)
+        visit = journeys.go_on(tx, visit, now, choice, why=self.why)
         tx.put_visit(visit)
         return whereabouts(tx, visit, now)
 
@@ -129,7 +129,7 @@ def expire_visit(tx: Transaction, visit: Visit, now: int) -> None:
 
 def enter(tx: Transaction, visit: Visit, now: int) -> Visit:
     """Go into the next queue, if a stage is ready and a queue takes them."""
-    visit.must_be_open("enter")
+    journeys.must_be_under_way(tx, visit, "enter")
     if not visit.is_planned or visit.current is not None:
         raise NothingToEnter
     gone_on = journeys.go_on(tx, visit, now, journeys.choose(tx, visit, now))

@@ -1,4 +1,4 @@
-"""The live stream: `GET /v1/events` of a queue, a venue, or the ticket behind a visitor's link."""
+"""The live stream: `GET /v1/events` of a queue, a venue, or the visit behind a visitor's link."""
 
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
@@ -6,13 +6,14 @@ from typing import Annotated, Any
 
 import msgspec
 
-from dawr.domain import LineFacts, Link, QueueId, Standing, State, VenueId
+from dawr.domain import Event, LineFacts, Link, QueueId, State, VenueId
 from dawr.domain.errors import UnknownQueue, UnknownVenue, UnknownVisit
 from dawr.live.feed import Unresumable
-from dawr.live.forms import Notices, Published
+from dawr.live.forms import Notices, PersonalForm, Placed, Published
 from dawr.live.frames import EventId, event_id, frame, mark
 from dawr.live.hub import HubClosed, TooManyStreams
-from dawr.live.joining import Follow, Wish
+from dawr.live.joining import FollowVisit, Wish
+from dawr.live.visits import VisitNow
 from dawr.operations.desks import LookAtVenueNow
 from dawr.operations.snapshots import AtMoment, LookAtQueue, LookAtVenue, Moment
 from dawr.operations.visits import LookAtVisit, Whereabouts
@@ -24,8 +25,11 @@ from dawr.web.problems import BadRequest
 from dawr.web.raw_request import RawRequest
 from dawr.web.routes import Parts, Request, Route
 
-SHOWN_KINDS = ("ticket.", "queue.", "venue.")
+SHOWN_KINDS = ("ticket.", "queue.", "venue.", "desk.")
 """Who works here, and with which tokens, is in the audit trail only."""
+STAFFS_KINDS = ("visit.", "pin.")
+"""Shown to staff too. No PIN is in an event."""
+BEGINS_A_PLACE = frozenset({"ticket.issued", "ticket.adopted"})
 
 NOT_OURS = EventId(-1, -1)
 
@@ -59,6 +63,10 @@ class ChangeAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     ticket: str | None = None
     actor: str | None = None
     reason: str | None = None
+    visit: str | None = None
+    journey: str | None = None
+    opens_at: int | None = None
+    tries_left: int | None = None
 
 
 class Changes(msgspec.Struct, frozen=True):
@@ -74,7 +82,7 @@ class Changes(msgspec.Struct, frozen=True):
 
     def frame(self, published: Published) -> bytes | None:
         event = published.event
-        if not event.kind.startswith(SHOWN_KINDS):
+        if not self._shows(event):
             return mark(published.at)
         if self.queue is not None and event.queue_id is not None and event.queue_id != self.queue:
             return None
@@ -82,6 +90,12 @@ class Changes(msgspec.Struct, frozen=True):
 
     def present(self, line: LineFacts, at: bytes) -> bytes:  # noqa: ARG002 - a snapshot went before
         return b""
+
+    def _shows(self, event: Event) -> bool:
+        """What happens to a visit as a whole is for staff, in the stream of the venue."""
+        if event.kind.startswith(STAFFS_KINDS):
+            return self.is_staffs and (self.queue is None or event.queue_id is not None)
+        return event.kind.startswith(SHOWN_KINDS)
 
     def _change(self, published: Published) -> ChangeAnswer:
         event, facts = published.event, published.facts
@@ -94,9 +108,7 @@ class Changes(msgspec.Struct, frozen=True):
             reason=event.reason if self.is_staffs else None,
         )
         if facts is None:
-            plain = _decode_facts(event.data)
-            known = {name: plain[name] for name in ("state", "day", "round") if name in plain}
-            return msgspec.structs.replace(told, **known)
+            return msgspec.structs.replace(told, **self._plain_facts(event))
         return msgspec.structs.replace(
             told,
             number=facts.number,
@@ -109,27 +121,66 @@ class Changes(msgspec.Struct, frozen=True):
             line=facts.line,
         )
 
+    def _plain_facts(self, event: Event) -> dict[str, str | int | None]:
+        """Of who sits at a desk, nothing."""
+        shown = PLAIN_FACTS + (STAFFS_FACTS if event.kind.startswith(STAFFS_KINDS) else ())
+        facts = _decode_facts(event.data)
+        known = {name: facts[name] for name in shown if name in facts}
+        for name in ("desk", "queue"):
+            if name in known:
+                known[name] = f"{self.venue}:{known[name]}"
+        return known
+
+
+PLAIN_FACTS = ("state", "day", "round", "desk")
+STAFFS_FACTS = ("queue", "visit", "journey", "opens_at", "tries_left")
+
+
+class Onward(msgspec.Struct, frozen=True):
+    """Where a visitor goes next."""
+
+    queue: str
+    floor: str | None
+    room: str | None
+
+
+class Step(msgspec.Struct, frozen=True):
+    """A stage that is over."""
+
+    queue: str
+    next: Onward | None
+
 
 class OwnPlace(msgspec.Struct, frozen=True):
     """Where the holder of a link stands."""
 
     venue: str
-    reserve_mode: bool
 
-    def present(self, standing: Standing, at: bytes) -> bytes:
+    def present(self, standing: Placed, at: bytes) -> bytes:
         return frame("snapshot", self._answer(standing), at=at)
 
-    def happened(self, kind: str, standing: Standing, at: bytes) -> bytes:  # noqa: ARG002 - the state says it
+    def happened(self, kind: str, standing: Placed, at: bytes) -> bytes:
+        """Another number begins with a snapshot. The end of a stage is said too; the last frame has the id."""
+        if kind in BEGINS_A_PLACE:
+            return self.present(standing, at)
+        if kind == "ticket.finished" or standing.next is not None:
+            return self.moved(standing, b"") + frame("step", self._step(standing), at=at)
+        return self.moved(standing, at)
+
+    def moved(self, standing: Placed, at: bytes) -> bytes:
         return frame("update", self._answer(standing), at=at)
 
-    def moved(self, standing: Standing, at: bytes) -> bytes:
-        return frame("update", self._answer(standing), at=at)
-
-    def near(self, standing: Standing) -> bytes:  # noqa: ARG002 - an update says so with the rest
+    def near(self, standing: Placed) -> bytes:  # noqa: ARG002 - an update says so with the rest
         return b""
 
-    def _answer(self, standing: Standing) -> bytes:
-        return _encode(place_answer(self.venue, standing, reserve_mode=self.reserve_mode))
+    def _answer(self, standing: Placed) -> bytes:
+        return _encode(place_answer(self.venue, standing, reserve_mode=standing.reserve_mode))
+
+    def _step(self, standing: Placed) -> bytes:
+        queue, onward = standing.next, None
+        if queue is not None:
+            onward = Onward(f"{self.venue}:{queue.id}", queue.floor, queue.room)
+        return _encode(Step(f"{self.venue}:{standing.queue.id}", onward))
 
 
 NOTICES = Notices(stale=frame("stale", b"{}"), fresh=frame("fresh", b"{}"))
@@ -196,20 +247,38 @@ async def _still_may(parts: Parts, raw: RawRequest, venue_id: VenueId) -> bool:
 
 async def _watch_place(parts: Parts, request: Request[EventsQuery], token: str) -> Stream:
     venue_id = VenueId(token.partition("-")[0])
-    try:
-        now: Moment[Whereabouts] = await parts.engine.read(venue_id, AtMoment(LookAtVisit(Link.read(token))))
-    except UnknownVenue:
-        raise UnknownVisit from None
-    if now.seen.joined is None:
-        raise UnknownVisit
-    ticket = now.seen.joined.ticket
-    form = OwnPlace(now.venue.slug, now.seen.joined.reserve_mode)
-    follow = Follow(form, ticket.queue_id, ticket_id=ticket.ticket_id)
+    moment = await look_behind(parts, venue_id, Link.read(token))
+    follow = follow_visit(parts, moment, Link.read(token), OwnPlace(moment.venue.slug))
     return await resume_or_begin(
         parts,
         request,
         venue_id,
         lambda since: Wish(mark, NOTICES, since=since, resumes=since is not None, follow=follow),
+    )
+
+
+async def look_behind(parts: Parts, venue_id: VenueId, link: Link) -> Moment[Whereabouts]:
+    """Where the visit behind a link is. A link to no venue leads nowhere."""
+    try:
+        return await parts.engine.read(venue_id, AtMoment(LookAtVisit(link)))
+    except UnknownVenue:
+        raise UnknownVisit from None
+
+
+def follow_visit(parts: Parts, moment: Moment[Whereabouts], link: Link, form: PersonalForm) -> FollowVisit:
+    async def look() -> VisitNow:
+        return visit_now(await look_behind(parts, moment.venue.id, link))
+
+    return FollowVisit(form, link.visit_id, visit_now(moment), look)
+
+
+def visit_now(moment: Moment[Whereabouts]) -> VisitNow:
+    seen = moment.seen
+    return VisitNow(
+        EventId(moment.epoch, moment.version),
+        seen.ticket,
+        reserve_mode=seen.joined is not None and seen.joined.reserve_mode,
+        others=tuple(stage.ticket_id for stage in seen.visit.plan if stage.ticket_id is not None),
     )
 
 

@@ -1,27 +1,35 @@
-"""The clinic's stream, `GET /api/v1/events/stream`: how a queue stands, and where one visitor stands in it."""
+"""The clinic's stream, `GET /api/v1/events/stream`: how a queue stands, and where one visitor stands.
+
+Who gives a name is told of their single ticket in that queue. Who gives their link is told of their whole visit.
+"""
 
 from typing import Annotated
 
 import msgspec
 
-from dawr.domain import LineFacts, QueueId, Standing
-from dawr.domain.errors import InvalidValue, UnknownQueue, UnknownVenue
+from dawr.domain import LineFacts, Link, QueueId
+from dawr.domain.errors import InvalidValue, UnknownQueue, UnknownVenue, UnknownVisit
 from dawr.domain.ticket import checked_visitor, open_key
-from dawr.live.forms import Notices, Published
+from dawr.live.forms import Notices, Placed, Published
 from dawr.live.frames import EventId, frame
-from dawr.live.joining import Follow, Wish
+from dawr.live.joining import FollowName, FollowVisit, Wish
 from dawr.operations.snapshots import LookAtVenue
-from dawr.web.api.events import resume_or_begin
+from dawr.web.api.events import follow_visit, look_behind, resume_or_begin
 from dawr.web.doors.clinic import TAG, WORDS, status_word
 from dawr.web.event_stream import Stream
+from dawr.web.problems import BadRequest
 from dawr.web.routes import Parts, Request, Route
 
 _encode = msgspec.json.Encoder().encode
 
 
 class StreamQuery(msgspec.Struct, forbid_unknown_fields=True):
-    clinic: str
+    clinic: Annotated[str, msgspec.Meta(description="Needed where there is no ticket.")] | None = None
     user: Annotated[str, msgspec.Meta(description="Follow this visitor's ticket too.")] | None = None
+    ticket: (
+        Annotated[str, msgspec.Meta(max_length=200, description="Follow the visit behind this link, and nothing else.")]
+        | None
+    ) = None
     last_event_id: Annotated[str, msgspec.Meta(max_length=100, description="Resume after this id.")] | None = None
 
 
@@ -30,7 +38,10 @@ class Update(msgspec.Struct, frozen=True):
     clinic: str
 
 
-class Connected(Update, frozen=True):
+class Connected(msgspec.Struct, frozen=True):
+    type: str
+    clinic: str | None
+    """Null for a visit that stands in no queue yet."""
     resumed: bool
     """Whether everything since the last id follows; otherwise this is a fresh start."""
 
@@ -56,7 +67,9 @@ class VisitorUpdate(TicketUpdate, frozen=True):
 
 class StepDone(TicketUpdate, frozen=True):
     next_clinic: str | None
-    """Where the visitor goes next, once there are journeys."""
+    """Where the visitor goes next, for who follows by a link. Null: nowhere, or nowhere yet."""
+    next_floor: str | None
+    next_room: str | None
 
 
 class QueueUpdates(msgspec.Struct, frozen=True):
@@ -78,25 +91,22 @@ class QueueUpdates(msgspec.Struct, frozen=True):
 class VisitorUpdates(msgspec.Struct, frozen=True):
     """Where a visitor stands, in the clinic's words."""
 
-    def present(self, standing: Standing, at: bytes) -> bytes:
+    def present(self, standing: Placed, at: bytes) -> bytes:
         first = self.near(standing) if standing.is_near else b""
         state = standing.ticket.state
         if state in {"called", "serving"}:
             first = _update("YOUR_TURN" if state == "called" else "IN_SERVICE", standing)
         return first + _update("POSITION_UPDATE", standing, at)
 
-    def happened(self, kind: str, standing: Standing, at: bytes) -> bytes:
-        if kind == "ticket.finished":
-            ticket = standing.ticket
-            word = status_word(ticket.state, near=False)
-            done = StepDone("STEP_DONE_NEXT", standing.queue.id, word, ticket.number, ticket.label, None)
-            return frame(done.type, _encode(done), at=at)
+    def happened(self, kind: str, standing: Placed, at: bytes) -> bytes:
+        if kind == "ticket.finished" or standing.next is not None:
+            return _step_done(standing, at)
         return _update(WORD_OF.get(kind, "POSITION_UPDATE"), standing, at)
 
-    def moved(self, standing: Standing, at: bytes) -> bytes:
+    def moved(self, standing: Placed, at: bytes) -> bytes:
         return _update("POSITION_UPDATE", standing, at)
 
-    def near(self, standing: Standing) -> bytes:
+    def near(self, standing: Placed) -> bytes:
         return _update("NEAR_TURN", standing)
 
 
@@ -106,29 +116,59 @@ NOTICES = Notices(stale=frame("STALE", b'{"type":"STALE"}'), fresh=frame("FRESH"
 
 
 async def stream(parts: Parts, request: Request[StreamQuery]) -> Stream:
+    given = request.given
+    if given.ticket is not None:
+        return await _watch_visit(parts, request, given.ticket.removeprefix("/t/"))
+    if given.clinic is None:
+        raise BadRequest(422, "invalid-query", "Say what to watch: give a clinic or a ticket.")
     venue, _ = await parts.engine.read(request.venue_id, LookAtVenue())
-    queue_id = venue.queue(request.given.clinic).id
+    queue_id = venue.queue(given.clinic).id
     follow = None
-    if request.given.user is not None:
-        key = open_key(queue_id, checked_visitor(request.given.user))
-        follow = Follow(VISITOR_UPDATES, queue_id, open_key=key)
+    if given.user is not None:
+        follow = FollowName(VISITOR_UPDATES, queue_id, open_key(queue_id, checked_visitor(given.user)))
     return await resume_or_begin(parts, request, request.venue_id, lambda since: _wish(queue_id, since, follow))
 
 
-def _wish(queue_id: QueueId, since: EventId | None, follow: Follow | None) -> Wish:
+async def _watch_visit(parts: Parts, request: Request[StreamQuery], token: str) -> Stream:
+    """A link of another venue leads nowhere here."""
+    link = Link.read(token)
+    moment = await look_behind(parts, request.venue_id, link)
+    ticket = moment.seen.ticket
+    queue_id = None if ticket is None else ticket.queue_id
+    follow = follow_visit(parts, moment, link, VISITOR_UPDATES)
+    return await resume_or_begin(parts, request, request.venue_id, lambda since: _wish(queue_id, since, follow))
+
+
+def _wish(queue_id: QueueId | None, since: EventId | None, follow: FollowName | FollowVisit | None) -> Wish:
+    """Who follows a visit is shown no queue but theirs."""
     resumed = since is not None
     hello = _encode(Connected("CONNECTED", queue_id, resumed))
     return Wish(
         greeting=lambda at: frame("CONNECTED", hello, at=at),
         notices=NOTICES,
-        form=QueueUpdates(queue_id),
+        form=None if queue_id is None or isinstance(follow, FollowVisit) else QueueUpdates(queue_id),
         since=since,
         resumes=resumed,
         follow=follow,
     )
 
 
-def _update(word: str, standing: Standing, at: bytes = b"") -> bytes:
+def _step_done(standing: Placed, at: bytes) -> bytes:
+    ticket, onward = standing.ticket, standing.next
+    done = StepDone(
+        type="STEP_DONE_NEXT",
+        clinic=standing.queue.id,
+        status=status_word(ticket.state, near=False),
+        number=ticket.number,
+        display_number=ticket.label,
+        next_clinic=None if onward is None else onward.id,
+        next_floor=None if onward is None else onward.floor,
+        next_room=None if onward is None else onward.room,
+    )
+    return frame(done.type, _encode(done), at=at)
+
+
+def _update(word: str, standing: Placed, at: bytes = b"") -> bytes:
     ticket = standing.ticket
     update = VisitorUpdate(
         type=word,
@@ -155,7 +195,7 @@ ROUTES = (
         query=StreamQuery,
         venue="clinic",
         limit="stream",
-        refusals=(UnknownVenue, UnknownQueue, InvalidValue),
+        refusals=(UnknownVenue, UnknownQueue, UnknownVisit, InvalidValue),
         words=WORDS,
         kind="text/event-stream",
     ),
