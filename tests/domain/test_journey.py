@@ -164,4 +164,6 @@ def test_a_timer_out_of_its_range_is_refused(timer: str, seconds: int) -> None:
     ("timer", "seconds"), [("auto_call", 30), ("auto_call", 300), ("miss_after", 60), ("hold_limit", 14_400)]
 )
 def test_a_timer_at_the_end_of_its_range_is_accepted(timer: str, seconds: int) -> None:
-    assert checked(a_venue(a_queue("lab", **{timer: seconds})))
+    venue = a_venue(a_queue("lab", **{timer: seconds}))
+
+    assert checked(venue) is venue

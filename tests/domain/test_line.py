@@ -179,3 +179,55 @@ def test_a_day_ends_everything_and_a_reset_only_who_was_not_called(
 def test_the_mean_wait_is_of_those_who_were_called() -> None:
     assert a_line().mean_wait_minutes == 0.0
     assert a_line(calls=3, waits_ms=10 * 60_000).mean_wait_minutes == 3.3
+
+
+def allowed(ticket: Ticket) -> list[Verb]:
+    return [verb for verb in VERBS_AFTER_ISSUE if ticket.state in VERBS[verb].sources]
+
+
+@given(data=st.data(), people=st.integers(1, 5), steps=st.integers(0, 30))
+def test_undoing_a_tickets_latest_change_counts_back_whatever_others_did_meanwhile(
+    data: st.DataObject, people: int, steps: int
+) -> None:
+    """But for the number called last, which stays where a later call has put it."""
+    line, tickets = a_line(), [a_ticket(number, issued_at=0) for number in range(1, people + 1)]
+    for ticket in tickets:
+        line = line.with_next_number(a_queue()).counting(None, ticket)
+    for now in range(steps):
+        at = data.draw(st.integers(0, people - 1))
+        if verbs := allowed(tickets[at]):
+            after = tickets[at].after(data.draw(st.sampled_from(verbs)), now, current=line.current_number)
+            line, tickets[at] = line.counting(tickets[at], after), after
+    open_ones = [ticket for ticket in tickets if allowed(ticket)]
+    if not open_ones:
+        return
+    ticket = data.draw(st.sampled_from(open_ones))
+    verb = data.draw(st.sampled_from(allowed(ticket)))
+
+    after = ticket.after(verb, steps + 5, current=line.current_number)
+    restored, current = after.before()
+    undone = line.counting(ticket, after).uncounting(after, restored, current)
+
+    assert undone == line
+
+
+def test_an_undone_call_leaves_a_later_one_on_the_screen() -> None:
+    first, second = a_ticket(1).after("call", 5, current=None), a_ticket(2).after("call", 6, current=1)
+    line = with_people(waiting=2).counting(a_ticket(1), first).counting(a_ticket(2), second)
+
+    undone = line.uncounting(first, *first.before())
+
+    assert (line.current_number, undone.current_number, undone.calls) == (2, 2, 1)
+    assert undone.uncounting(second, *second.before()).current_number == 1
+
+
+def test_a_full_line_is_one_whose_capacity_and_reserve_are_used() -> None:
+    queue = a_queue(capacity=2, reserve=1)
+
+    assert [a_line(last_number=number, used_before=1).is_full(queue) for number in (0, 1, 2, 3)] == [
+        False,
+        False,
+        True,
+        True,
+    ]
+    assert not a_line(last_number=9).is_full(a_queue())

@@ -4,8 +4,10 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from random import Random
 
+import msgspec
 import pytest
 
+from dawr.domain.journey import Journey, Stage
 from dawr.domain.venue import Venue
 from dawr.engine.engine import Engine
 from dawr.live.hub import Hub
@@ -39,8 +41,15 @@ def clock() -> DrivenClock:
 
 @pytest.fixture
 async def venue(store: Store) -> Venue:
-    queues = (a_queue("lab", prefix="A"), a_queue("xray"))
-    return await create_venue(store, a_venue(*queues, desks=(a_desk("desk-1", "lab"),)))
+    """With a journey through all of its queues: the laboratory, the X-ray one floor up, the eyes."""
+    queues = (
+        a_queue("lab", prefix="A"),
+        msgspec.structs.replace(a_queue("xray"), floor="1", room="107"),
+        a_queue("eye", capacity=1, reserve=100),
+    )
+    general = Journey("general", {"en": "General"}, fixed=tuple(Stage(queue.id) for queue in queues))
+    venue = a_venue(*queues, desks=(a_desk("desk-1", "lab"),))
+    return await create_venue(store, msgspec.structs.replace(venue, journeys=(general,)))
 
 
 @pytest.fixture

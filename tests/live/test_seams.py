@@ -141,7 +141,7 @@ async def test_a_visitor_who_enters_while_they_join_is_found(watched: Watched, a
 
 @pytest.mark.parametrize("heard", [True, False], ids=["heard", "of another process"])
 @pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("at_read", range(1, 5))
+@pytest.mark.parametrize("at_read", range(1, 4))
 async def test_a_turn_that_comes_while_a_visitor_joins_is_told_once(
     watched: Watched, when: str, at_read: int, *, heard: bool
 ) -> None:

@@ -10,6 +10,7 @@ import msgspec
 from dawr.domain.queue import QueueId
 from dawr.domain.ticket import Ticket, VisitId, open_key
 from dawr.domain.venue import Venue
+from dawr.domain.visit import Visit
 from dawr.engine.engine import Engine
 from dawr.live.forms import Form, PersonalForm
 from dawr.live.frames import EventId, event_id, frame, mark
@@ -19,11 +20,12 @@ from dawr.live.visits import VisitNow
 from dawr.live.watcher import Watcher
 from dawr.operations.operation import Operation
 from dawr.operations.snapshots import AtMoment
-from dawr.operations.visits import LookAtVisitById
+from dawr.operations.staff import Call, Finish
+from dawr.operations.visits import LookAtVisitById, StartVisit
 from dawr.ports import Store
 from dawr.web.api.events import NOTICES, Changes, OwnPlace, visit_now
 from dawr.web.doors.clinic_stream import VISITOR_UPDATES, QueueUpdates
-from tests.builders import DrivenClock, issue
+from tests.builders import DrivenClock, a_new, issue
 
 
 class Sent(NamedTuple):
@@ -88,6 +90,29 @@ class Watched(msgspec.Struct, frozen=True):
 
     async def take(self, queue: str = "lab", visitor: str | None = None, *, priority: int = 0) -> Ticket:
         return (await self.engine.do(self.venue.id, issue(queue, visitor, priority=priority))).ticket
+
+    async def start(self, visitor: str = "Sara", journey: str = "general") -> Visit:
+        """A visit that goes through several queues."""
+        visit_id = VisitId(a_new("visit"))
+        starting = StartVisit(journey, visitor, "any", visit_id, f"secret-hash-of-{visit_id}")
+        return (await self.engine.do(self.venue.id, starting)).visit
+
+    async def now_at(self, visit: Visit) -> Ticket:
+        """The ticket that a visit has come to."""
+        ticket = (await self.engine.read(self.venue.id, LookAtVisitById(visit.visit_id))).ticket
+        assert ticket is not None
+        return ticket
+
+    async def finish(self, visit: Visit) -> None:
+        """Call the visitor wherever they wait, and let them go on."""
+        ticket = await self.now_at(visit)
+        await self.do(Call(ticket.ticket_id), Finish(ticket.ticket_id))
+
+    async def settled(self) -> None:
+        """Until those who watch visits sit where these have gone."""
+        for feed in tuple(self.hub._feeds.values()):
+            if feed._moving is not None:
+                await asyncio.wait([feed._moving])
 
     async def changes(self, *, queue: str | None = None, since: str | None = None, staff: bool = False) -> Watcher:
         """The native stream of the venue or a queue, from now or from an id."""

@@ -9,12 +9,13 @@ from typing import Any
 import msgspec
 from hypothesis import HealthCheck, Phase, note, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from dawr.domain import Event, Origin, QueueId
 from dawr.engine.engine import Engine
 from dawr.operations.admin import Reset
 from dawr.operations.clockwork import ExpireEnded
+from dawr.operations.desks import OpenDesk
 from dawr.operations.visitor import Issue
 from dawr.operations.visits import StartVisit
 from dawr.ports import Store
@@ -24,7 +25,7 @@ from tests.operations.line_model import Plain, Row, Seen
 from tests.operations.model import Job, Model
 from tests.operations.picture import Picture, plain, render
 from tests.operations.visit_model import shown
-from tests.operations.wishes import ACTORS, HOUR, MINUTE, MOODS, QUEUES, SECOND, WOUND_UP, Wishes, a_clinic, due
+from tests.operations.wishes import ACTORS, DESKS, HOUR, MINUTE, MOODS, QUEUES, SECOND, WOUND_UP, Wishes, a_clinic, due
 from tests.stores.databases import Database
 
 KEEP_MS = 30 * MINUTE
@@ -75,7 +76,17 @@ class Venues(RuleBasedStateMachine):
 
     # What may happen
 
-    @rule(seed=seeds, people=st.sampled_from([0, 0, 1, 1, 2, 3, 4, 5, 8]))
+    @initialize(seed=seeds)
+    def the_doors_open(self, seed: int) -> None:
+        """Mostly staff sit down first, and people wait already."""
+        wishes = self.wishes(self.luck(seed))
+        for desk in DESKS:
+            if wishes.luck.random() < 0.8:
+                self.happen([Job(OpenDesk(desk, f"{seed}"), None, wishes.luck.choice(ACTORS))])
+        for wish in ("start visit", "issue", "start visit", "start visit"):
+            self.happen([Job(wishes.operation(wish), None, wishes.luck.choice(ACTORS))])
+
+    @rule(seed=seeds, people=st.sampled_from([0, 0, 1, 2, 3, 4, 5, 8]))
     def go_on(self, seed: int, people: int) -> None:
         """So many people wish for something at once; when there is nobody, time passes.
 
@@ -89,12 +100,12 @@ class Venues(RuleBasedStateMachine):
             self.happen([self.job(wishes) for _ in range(people)])
         else:
             self.let_time_pass(luck)
-        if luck.random() < 0.03:
+        if luck.random() < 0.01:
             self.reset_and_sweep(QueueId(luck.choice(QUEUES)))
 
     def let_time_pass(self, luck: Random) -> None:
         """Mostly the clock does what is due, sometimes twice; sometimes somebody is faster."""
-        self.clock.now += luck.choice(LEAPS if luck.random() < 0.12 else PASSING)
+        self.clock.now += luck.choice(LEAPS if luck.random() < 0.06 else PASSING)
         self.model.now = self.clock.now
         if luck.random() < 0.2:
             return
@@ -126,9 +137,9 @@ class Venues(RuleBasedStateMachine):
             operation, claim, actor = luck.choice(list(self.retries.values()))
             return Job(wishes.asked_anew(operation), claim, actor)
         operation, actor = wishes.operation("issue" if wish == "retry" else wish), luck.choice(ACTORS)
-        if luck.random() < 0.7:
+        if luck.random() < 0.85:
             return Job(operation, None, actor)
-        key, asked = luck.choice(["k1", "k2", "k3"]), operation
+        key, asked = luck.choice(["k1", "k2", "k3", "k4"]), operation
         if isinstance(asked, Issue):
             asked = msgspec.structs.replace(asked, ticket_id="", visit_id="", secret_hash="")
         if isinstance(asked, StartVisit):

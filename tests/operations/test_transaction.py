@@ -13,7 +13,6 @@ from dawr.domain.events import NOBODY, Origin
 from dawr.domain.ticket import LineKey, Ticket, TicketId, VisitId
 from dawr.domain.visit import Visit
 from dawr.operations.admin import ChangeQueue
-from dawr.operations.loaded import NotLoaded
 from dawr.operations.operation import Operation
 from dawr.operations.rows import ANSWERS, VISITS
 from dawr.operations.staff import Call, CallNext, Finish, Hold, Miss, Resume
@@ -89,45 +88,6 @@ def outcome_of(tx: Transaction, operation: Operation[Any], *, depth: int) -> Any
     except Refused as refusal:
         tx.take_back()
         return refusal
-
-
-@pytest.mark.parametrize(
-    ("ask", "wants"),
-    [
-        (lambda tx: tx.ticket(of(5)), Wants(tickets={of(5)})),
-        (lambda tx: tx.open_ticket("lab:visitor-5"), Wants(open_keys={"lab:visitor-5"})),
-        (lambda tx: tx.line(LAB), Wants(current_lines={LAB})),
-        (lambda tx: tx.line_at(CURRENT), Wants(lines={CURRENT})),
-        (lambda tx: tx.first_waiting(LAB), Wants(current_lines={LAB})),
-        (lambda tx: tx.ended_before(CURRENT), Wants(ended={CURRENT})),
-        (lambda tx: tx.answer(a_claim().key), Wants(rows={ANSWERS: {a_claim().key}})),
-    ],
-)
-def test_a_row_that_is_not_here_is_asked_for(ask: Callable[[Transaction], object], wants: Wants) -> None:
-    tx = a_transaction()
-
-    with pytest.raises(NotLoaded) as missing:
-        ask(tx)
-
-    assert missing.value.wants == wants
-
-
-def test_the_people_of_a_line_whose_counts_are_here_are_asked_for() -> None:
-    tx = a_transaction(Wants(current_lines={LAB}))
-
-    with pytest.raises(NotLoaded) as missing:
-        tx.first_waiting(LAB)
-
-    assert missing.value.wants == Wants(waiting={LAB})
-
-
-def test_how_many_were_ahead_of_a_stored_ticket_is_asked_for() -> None:
-    tx = a_transaction(Wants(tickets={of(6)}))
-
-    with pytest.raises(NotLoaded) as missing:
-        tx.ahead_of(tx.ticket(of(6)))
-
-    assert missing.value.wants == Wants(places={CURRENT})
 
 
 def test_who_was_asked_for_and_not_found_does_not_exist() -> None:

@@ -100,7 +100,7 @@ MOODS: list[dict[str, int]] = [
         "desk": 10,
         "give pin": 6,
         "queue": 8,
-        "reset": 3,
+        "reset": 1,
         "sweep": 3,
         "retry": 12,
     },
@@ -239,17 +239,19 @@ class Wishes:
         stage = self._stage_of(visit)
         if stage is not None and not self._rarely(0.08):
             queue = stage["queue"]
-        pin, attempt = self._typed(queue), self._attempt()
+        pin, attempt = self._typed(queue, guesses=visit["visitor"] in "ab"), self._attempt()
         if self._rarely(0.5):
             return VerifyPin(queue, pin, attempt, link=self._link(visit))
         number = None if stage is None else stage["number"] + self._rarely(0.05)
         return VerifyPin(queue, pin, attempt, visitor=visit["visitor"], number=number)
 
-    def _typed(self, queue: str) -> str | None:
+    def _typed(self, queue: str, *, guesses: bool = False) -> str | None:
+        """Mostly the right one, sometimes one that is or was another; some people guess."""
         pins = self.model.pins
         right = [pins[queue]["pin"]] if queue in pins else []
         rotated = [pin for pin, _ in pins[queue]["rotated"]] if queue in pins else []
-        how = self.luck.choices([right, [row["pin"] for row in pins.values()], rotated, [None]], [60, 10, 8, 4])[0]
+        all_pins = [row["pin"] for row in pins.values()]
+        (how,) = self.luck.choices([right, all_pins, rotated, [None], []], [5 if guesses else 60, 10, 8, 4, 5])
         typed: str | None = self.luck.choice(how or [f"{self.luck.randrange(100):02}"])
         return typed
 
@@ -263,22 +265,17 @@ class Wishes:
             return EnterStage(VisitId("s-nobody"))
         visit = self.luck.choice(visits)
         visit_id, link = VisitId(visit["visit_id"]), self._link(visit)
-        stage = self._stage_of(visit)
-        if stage is not None and self._rarely(0.5):
-            queue = stage["queue"]
+        if self._rarely(0.5):
+            return self.luck.choice(self._obvious(visit, link))
+        planned = {stage["queue"] for stage in visit["stages"] or ()}
         return self.luck.choice(
             [
-                EnterStage(visit_id),
-                EnterStage(visit_id),
-                EnterByLink(link),
-                EnterByLink(link),
                 LeaveByLink(link),
                 RejoinByLink(link),
                 RemoveFromQueue(visit_id),
                 SkipStage(visit_id, queue),
-                CompleteStage(visit_id, queue, "mistake"),
                 CompleteStage(visit_id, queue),
-                AddStage(visit_id, queue),
+                AddStage(visit_id, self.luck.choice(sorted({*QUEUES} - planned) or QUEUES)),
                 ResetPath(visit_id),
                 ChangePath(visit_id, self.luck.choice(JOURNEYS)),
                 EndVisit(visit_id),
@@ -286,6 +283,15 @@ class Wishes:
                 NewLink(visit_id, f"h-{next(self.ids)}"),
             ]
         )
+
+    def _obvious(self, visit: Row, link: Link) -> list[Operation[Any]]:
+        """What a visit is waiting for."""
+        visit_id, stage = VisitId(visit["visit_id"]), self._stage_of(visit)
+        if visit["locked_at"] is not None:
+            return [Unlock(visit_id)]
+        if stage is None:
+            return [EnterStage(visit_id), EnterByLink(link)]
+        return [RejoinByLink(link), CompleteStage(visit_id, stage["queue"], "mistake"), RemoveFromQueue(visit_id)]
 
     def _desk(self, _: str) -> Operation[Any]:
         desk, now = self.luck.choice([*DESKS]), self.model.now
@@ -303,7 +309,8 @@ class Wishes:
         """Mostly one that opens what is not open, so that a venue is seldom shut."""
         opening: dict[str, QueueVerb] = {"closed": "open", "paused": "resume"}
         verbs: tuple[QueueVerb, ...] = get_args(QueueVerb)
-        return opening.get(self.model.queues[queue]["state"], "pause") if self._rarely(0.6) else self.luck.choice(verbs)
+        verb = opening.get(self.model.queues[queue]["state"], self.luck.choice(["pause", "close"]))
+        return verb if self._rarely(0.8) else self.luck.choice(verbs)
 
     def _visits(self) -> list[Row]:
         return [visit for visit in self.model.visits.values() if visit["stages"] and visit["state"] == "open"]

@@ -1,6 +1,7 @@
 """Visits with a plan: finishing a stage, choosing the next and issuing its ticket are one change."""
 
 from collections.abc import AsyncIterator, Mapping
+from typing import Any
 
 import msgspec
 import pytest
@@ -10,7 +11,8 @@ from dawr.domain.queue import QueueId
 from dawr.domain.venue import Venue, VenueId
 from dawr.engine.engine import Engine
 from dawr.operations.admin import Reset, SetUp
-from dawr.operations.pins import VerifyPin
+from dawr.operations.operation import Operation
+from dawr.operations.pins import Done, VerifyPin
 from dawr.operations.snapshots import LookAtTicket, LookAtVisitor
 from dawr.operations.staff import Call, Finish
 from dawr.operations.visits import LeaveByLink, LookAtChoice, LookAtVisit
@@ -281,16 +283,21 @@ async def test_an_advance_needs_at_most_three_loads(
     engine: Engine, clinic: Venue, loads: list[Mapping[VenueId, Wants]]
 ) -> None:
     pins = await pins_of(engine, clinic)
-    by_staff, by_link, out_of_order, by_name, _ = [await begin_visit(engine, clinic) for _ in range(5)]
+    by_staff, by_link, out_of_order, by_name, done, done_by_staff, _ = [
+        await begin_visit(engine, clinic) for _ in range(7)
+    ]
     for seen in (by_staff, by_link):
         await engine.do(clinic.id, Call(ticket_of(seen).ticket_id))
     counts = []
-    for advance in (
+    advances: tuple[Operation[Any], ...] = (
         Finish(ticket_of(by_staff).ticket_id),
         VerifyPin("lab", pins["lab"], "", link=link_to(by_link.visit)),
         VerifyPin("lab", pins["lab"], "", link=link_to(out_of_order.visit)),
         VerifyPin("lab", pins["lab"], "", visitor=by_name.visit.visitor, number=ticket_of(by_name).number),
-    ):
+        Done("lab", pins["lab"], "", visitor=done.visit.visitor),
+        Done("lab", None, "", visitor=done_by_staff.visit.visitor, by_staff=True),
+    )
+    for advance in advances:
         loads.clear()
         await engine.do(clinic.id, advance)
         counts.append(len(loads))

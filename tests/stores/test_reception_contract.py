@@ -314,24 +314,25 @@ async def test_a_path_that_is_not_there_or_is_for_others_changes_nothing(
 
 
 @pytest.mark.parametrize(
-    "make",
+    "operation",
     [
-        lambda visit: ResetPath(visit),
-        lambda visit: ChangePath(visit, "short"),
-        lambda visit: AddStage(visit, "ent"),
-        lambda visit: SkipStage(visit, "lab"),
-        lambda visit: CompleteStage(visit, "lab"),
-        lambda visit: MoveTo(visit, "ent"),
+        ResetPath(VisitId("")),
+        ChangePath(VisitId(""), "short"),
+        AddStage(VisitId(""), "ent"),
+        SkipStage(VisitId(""), "lab"),
+        CompleteStage(VisitId(""), "lab"),
+        MoveTo(VisitId(""), "ent"),
     ],
+    ids=lambda operation: type(operation).__name__,
 )
 async def test_a_single_ticket_has_no_path_to_change(
-    engine: Engine, store: Store, clinic: Venue, make: "type[OfVisit]"
+    engine: Engine, store: Store, clinic: Venue, operation: OfVisit
 ) -> None:
     ticket = await take(engine, clinic, visitor="Aisha")
     before = await stored_visit(store, clinic, ticket.visit_id)
 
     with pytest.raises((VisitInWrongState, StageInWrongState, NotInPlan)):
-        await engine.do(clinic.id, make(ticket.visit_id))
+        await engine.do(clinic.id, msgspec.structs.replace(operation, visit_id=ticket.visit_id))
 
     assert await stored_visit(store, clinic, ticket.visit_id) == before
     assert await store.faults() == []

@@ -1,19 +1,28 @@
 """Visits: one for each ticket, found by a secret that is not kept."""
 
+from collections.abc import Callable
+from typing import Any
+
 import msgspec
 import pytest
 
 from dawr.domain.errors import QueueClosed
+from dawr.domain.ticket import TicketId
 from dawr.domain.venue import Venue
 from dawr.domain.visit import Visit
+from dawr.engine.clockwork import Sweeper, reset
 from dawr.engine.engine import Engine
 from dawr.operations.admin import ChangeQueue
-from dawr.operations.staff import Call, Finish
+from dawr.operations.clockwork import Expire
+from dawr.operations.operation import Operation
+from dawr.operations.staff import Call, Finish, Hold, Miss, Start
+from dawr.operations.visitor import Leave
 from dawr.ports import Store, Unstorable
 from tests.builders import DrivenClock, a_venue, issue
 from tests.stores.databases import Database
-from tests.stores.doing import create_venue, do_each, take
+from tests.stores.doing import create_venue, do_each, stored_visit, take
 
+Steps = tuple[Callable[[TicketId], Operation[Any]], ...]
 COUNT = "SELECT count(*) FROM visits"
 
 
@@ -90,3 +99,45 @@ async def test_two_venues_know_nothing_of_each_others_secrets(
 
     assert [place.ticket.number for place in places] == [1, 1]
     assert await database.rows(COUNT) == [(2,)]
+
+
+ENDS: list[tuple[str, Steps]] = [
+    ("open", (Call,)),
+    ("open", (Call, Miss)),
+    ("open", (Hold,)),
+    ("finished", (Call, Finish)),
+    ("finished", (Call, Start, Finish)),
+    ("left", (Leave,)),
+    ("left", (Call, Miss, Leave)),
+    ("expired", (Expire,)),
+    ("expired", (Call, Miss, Expire)),
+]
+
+
+async def test_a_visit_of_one_ticket_ends_as_its_ticket_does(
+    engine: Engine, store: Store, clock: DrivenClock, venue: Venue
+) -> None:
+    for state, steps in ENDS:
+        ticket = await take(engine, venue)
+        clock.advance(seconds=3)
+
+        await do_each(engine, venue, *(step(ticket.ticket_id) for step in steps))
+
+        visit = await stored_visit(store, venue, ticket.visit_id)
+        ended = {name: getattr(visit, f"{name}_at") for name in ("finished", "left", "expired")}
+        assert visit.state == state, steps
+        assert ended == {name: clock.now if name == state else None for name in ended}, steps
+
+
+async def test_a_days_end_and_a_reset_end_the_visits_of_single_tickets(
+    engine: Engine, store: Store, clock: DrivenClock, venue: Venue
+) -> None:
+    before_reset = await take(engine, venue)
+    await reset(engine, venue.id, "lab")
+    over_night, held = await take(engine, venue), await take(engine, venue, visitor="Aisha")
+    clock.advance(days=1)
+    await take(engine, venue, visitor="Aisha")  # before anything was swept
+    await Sweeper(engine, store).sweep_all()
+
+    visits = [await stored_visit(store, venue, ticket.visit_id) for ticket in (before_reset, over_night, held)]
+    assert [visit.state for visit in visits] == ["expired"] * 3

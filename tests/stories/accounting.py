@@ -123,11 +123,11 @@ class Books:
         assert [visit for visit in self.visits if visit.queues("ready", "in_queue")] == []
 
 
-def must_stand_somewhere(database: Path | str) -> int:
-    """Who is under way has one open ticket, or none and a stage that is ready; how many are."""
+def must_stand_somewhere(database: Path | str) -> tuple[int, int]:
+    """Who is under way has one open ticket, or none and a stage that is ready; how many are in a queue, and ready."""
     places = list(_places(database))
     assert [place for place in places if place not in {(1, 1, 0), (0, 0, 1)}] == []
-    return len(places)
+    return places.count((1, 1, 0)), places.count((0, 0, 1))
 
 
 def _places(database: Path | str) -> Iterator[tuple[int, int, int]]:

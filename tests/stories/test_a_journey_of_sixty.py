@@ -107,7 +107,7 @@ class Morning:
             self.clinic.ring()
             if not self.under_way:
                 return
-        raise AssertionError(f"These are still under way: {self.under_way}")
+        raise AssertionError(f"These are still under way: {sorted(self.under_way)}")
 
     # People
 

@@ -201,7 +201,7 @@ class Feed:
         try:
             await seat_who_is_between(self, self._past)
         except StoreFault as fault:
-            log.warning("visits.behind", venue=self.venue_id, reason=str(fault))
+            log.warning("visits.behind", venue=self.venue_id, reason=str(fault) or type(fault).__name__)
 
     def judge_again(self) -> None:
         """End what only staff may see: whoever still may comes back at once."""

@@ -129,6 +129,7 @@ class Done(_Leaving, frozen=True):
         super().wants(venue, wants)
         queue, visitor = venue.queue(self.queue), checked_visitor(self.visitor)
         wants.open_keys |= {open_key(queue.id, visitor), planned_key(queue.id, visitor)}
+        wants.visitors.add(visitor)
 
     def decide(self, tx: Transaction, now: int) -> Went | Refused:
         pin = None if self.pin is None else read_pin(self.pin)
