@@ -50,7 +50,6 @@ from dawr.domain.errors import (
     VenueInactive,
     VisitInWrongState,
     VisitLocked,
-    VisitOpen,
 )
 
 ONE_OF_EACH: tuple[Refused, ...] = (
@@ -96,7 +95,6 @@ ONE_OF_EACH: tuple[Refused, ...] = (
     UnknownJourney("army"),
     VisitInWrongState("finished", "leave"),
     VisitLocked(),
-    VisitOpen(),
     InvalidValue("name", "The name is empty."),
 )
 

@@ -10,6 +10,7 @@ import pytest
 from dawr.domain.account import AccountId
 from dawr.live import relay as relays
 from dawr.operations.people import AddStaff
+from tests.builders import call_next
 from tests.live.relays import Process, all_hear, process, read_until, until
 from tests.live.watching import Watched, events, read, versions
 from tests.servers import ValkeyServer, server_directory
@@ -49,6 +50,23 @@ async def test_changes_of_both_reach_everybody_once_and_in_order(two: tuple[Proc
 
     for watcher in watchers:
         assert versions(await read_until(watcher, 200)) == list(range(201))
+
+
+async def test_a_visit_that_goes_on_in_one_process_is_followed_in_another(two: tuple[Process, Process]) -> None:
+    here, there = two
+    visit = await here.watched.start()
+    watcher = await there.watched.visit(visit.visit_id)
+    await read(watcher)
+
+    await here.watched.finish(visit)
+    await here.watched.do(call_next("xray"))
+
+    sent = await read_until(watcher, 6)
+    assert [(one.event, one.data["clinic"]) for one in sent if one.event in {"YOUR_TURN", "STEP_DONE_NEXT"}] == [
+        ("YOUR_TURN", "lab"),
+        ("STEP_DONE_NEXT", "lab"),
+        ("YOUR_TURN", "xray"),
+    ]
 
 
 async def test_what_is_heard_while_it_reads_is_one_more_read(two: tuple[Process, Process]) -> None:

@@ -155,14 +155,18 @@ async def test_an_advance_by_pin_is_undone_like_any_other(engine: Engine, store:
     assert await store.faults() == []
 
 
-@pytest.mark.parametrize("step", [Call, Hold, Leave])
+@pytest.mark.parametrize(
+    "steps",
+    [(Call,), (Hold,), (Hold, Resume), (urgent,), (Leave,)],
+    ids=lambda steps: " ".join(step.__name__ for step in steps),
+)
 async def test_an_advance_is_not_undone_once_something_happened_to_the_next_ticket(
-    engine: Engine, store: Store, clinic: Venue, step: Callable[[TicketId], Operation[Any]]
+    engine: Engine, store: Store, clinic: Venue, steps: Steps
 ) -> None:
     seen = await begin_visit(engine, clinic)
     await finish(engine, clinic, ticket_of(seen).ticket_id)
     following = ticket_of(await look(engine, clinic, seen.visit))
-    await engine.do(clinic.id, step(following.ticket_id))
+    await do_each(engine, clinic, *(step(following.ticket_id) for step in steps))
     before = await stored_visit(store, clinic, seen.visit.visit_id)
 
     with pytest.raises(PlaceTaken, match="cannot have its place back: the visit"):

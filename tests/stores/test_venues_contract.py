@@ -109,3 +109,16 @@ async def test_a_change_of_zone_does_not_take_the_day_back(engine: Engine, clock
 
     there = await take(engine, venue)
     assert (here.day, there.day, there.number) == (Day("2026-03-02"), Day("2026-03-02"), 2)
+
+
+async def test_a_set_up_is_stored_without_what_says_nothing_so_that_the_version_before_can_read_it(
+    database: Database, store: Store
+) -> None:
+    venue = await create_venue(store, a_venue(a_queue("lab", capacity=7)))
+
+    ((document,),) = await database.rows(f"SELECT document FROM venues WHERE venue_id = '{venue.id}'")
+
+    stored = msgspec.json.decode(document)
+    assert stored.keys() == {"id", "slug", "name", "zone", "queues"}
+    assert stored["queues"] == [{"id": "lab", "name": {"en": "Lab"}, "capacity": 7}]
+    assert msgspec.json.decode(document, type=Venue) == venue

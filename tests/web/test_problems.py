@@ -66,7 +66,6 @@ STATUSES: list[tuple[Exception, int, str, bool]] = [
     (errors.UnknownJourney("army"), 404, "unknown-journey", False),
     (errors.VisitInWrongState("finished", "leave"), 409, "visit-in-wrong-state", False),
     (errors.VisitLocked(), 403, "visit-locked", False),
-    (errors.VisitOpen(), 409, "visit-open", False),
     (errors.VenueInactive("bistro"), 409, "venue-inactive", False),
     (errors.QueueClosed("lab"), 409, "queue-closed", False),
     (errors.OutsideHours("lab", "2026-03-02 08:00"), 409, "outside-hours", False),

@@ -6,7 +6,7 @@
     ├── Forbidden     RoleTooLow · OwnerCodeInvalid · NotAtThisDesk · NotForThisAudience
     │                 PinWrong · PinForeign · PinRotated · PinNeeded · NumberWrong · VisitLocked
     ├── Conflict      TicketInWrongState · QueueInWrongState · LineEnded · QueuePaused · VisitInWrongState
-    │                 NotItsTurn · NotEntered · NothingToEnter · VisitOpen · StageInWrongState
+    │                 NotItsTurn · NotEntered · NothingToEnter · StageInWrongState
     │                 CannotUndo · ChangedSince · UndoTooLate · PlaceTaken · PinTaken
     │                 LastOwner · UsernameTaken · AlreadyStaff
     ├── Closed        VenueInactive · QueueClosed · OutsideHours
@@ -84,7 +84,7 @@ class UnknownVisit(NotFound):
     code = "unknown-visit"
 
     def __init__(self) -> None:
-        super().__init__("There is no visit behind this link.")
+        super().__init__("There is no such visit here.")
 
 
 class NotInQueue(NotFound):
@@ -245,13 +245,6 @@ class NothingToEnter(Conflict):
 
     def __init__(self) -> None:
         super().__init__("No stage of this visit waits to be entered.")
-
-
-class VisitOpen(Conflict):
-    code = "visit-open"
-
-    def __init__(self) -> None:
-        super().__init__("This visitor has a visit under way: use its link, or ask at reception for a new one.")
 
 
 class StageInWrongState(Conflict):

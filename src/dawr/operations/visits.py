@@ -267,7 +267,15 @@ class LookAtWay(View[Way], frozen=True):
 
     def look(self, tx: Transaction, now: int) -> Way:
         seen = self.view.look(tx, now)
-        return Way(seen, journeys.choose(tx, seen.visit, now).candidates if seen.visit.is_open else [])
+        candidates = journeys.choose(tx, seen.visit, now).candidates if seen.visit.is_open else []
+        return Way(seen, [_without(seen.place, candidate) for candidate in candidates])
+
+
+def _without(place: Joined | None, candidate: Candidate) -> Candidate:
+    """Nobody waits for themselves."""
+    if place is None or place.ticket.state != "waiting" or place.queue.id != candidate.queue_id:
+        return candidate
+    return msgspec.structs.replace(candidate, waiting=candidate.waiting - 1, wait_minutes=place.wait_minutes)
 
 
 class GoOn(Operation[Way], frozen=True):

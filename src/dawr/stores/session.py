@@ -91,7 +91,7 @@ class RowSession:
         await self._write("save_lines", [_line_for_store(line) for c in done for line in c.lines])
         await self._write("add_events", [event for c in done for event in c.events])
         for venue in [c.venue for c in done if c.venue is not None]:
-            await self._gateway.write("save_venues", [(venue.id, venue.slug, msgspec.json.encode(venue).decode())])
+            await self._gateway.write("save_venues", [(venue.id, venue.slug, document_of(venue))])
         await self._write("save_heads", [c.head for c in done])
 
     async def events_after(self, venue_id: VenueId, version: int, *, most: int) -> list[Event]:
@@ -169,10 +169,28 @@ async def begin(
 
 async def add_venue(gateway: Gateway, venue: Venue, head: Head, first: Changes | None) -> None:
     """In the open transaction, so that nobody ever meets a venue without what was made with it."""
-    await gateway.write("add_venues", [(venue.id, venue.slug, msgspec.json.encode(venue).decode())])
+    await gateway.write("add_venues", [(venue.id, venue.slug, document_of(venue))])
     await gateway.write("add_heads", [msgspec.structs.astuple(head)])
     if first is not None:
         await RowSession(gateway, {venue.id: head}, {venue.id: venue}).save([first])
+
+
+def document_of(venue: Venue) -> str:
+    """A set-up as it is stored: without what says nothing, so that a version that knows no such field can read it."""
+    said = _said(venue)
+    if venue.queues:
+        said["queues"] = [_said(queue) for queue in venue.queues]
+    return msgspec.json.encode(said).decode()
+
+
+def _said(struct: msgspec.Struct) -> dict[str, Any]:
+    fields = msgspec.structs.fields(struct)
+    return {field.name: value for field in fields if (value := getattr(struct, field.name)) != _default(field)}
+
+
+def _default(field: msgspec.structs.FieldInfo) -> object:
+    made: object = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+    return made
 
 
 def clock_error_ms(store_now: int | None, asked_at: int, answered_at: int) -> int:
