@@ -190,7 +190,7 @@ async def count_loads(server: PostgresServer) -> list[Counted]:
 async def _logged(url: str, statements: list[str]) -> AsyncIterator[PostgresStore]:
     """Every statement, `BEGIN` and `COMMIT` among them, is written down."""
 
-    async def log(connection: "asyncpg.pool.PoolConnectionProxy[asyncpg.Record]") -> None:
+    async def log(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
         connection.add_query_logger(lambda record: statements.append(record.query))
 
     pool = await asyncpg.create_pool(url, min_size=0, max_size=2, server_settings=SERVER_SETTINGS, init=log)

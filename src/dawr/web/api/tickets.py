@@ -56,7 +56,8 @@ class TakeInput(msgspec.Struct, forbid_unknown_fields=True):
     priority: Annotated[
         int, msgspec.Meta(ge=0, lt=PRIORITIES, description="Above 0 only when staff or a kiosk gives the number.")
     ] = 0
-    why: Annotated[Why, msgspec.Meta(description="Of somebody with priority.")] = "other"
+    why: Annotated[Why, msgspec.Meta(description="Of somebody with priority.")] | msgspec.UnsetType = msgspec.UNSET
+    """Left out, it is no part of the fingerprint: a retry of a request that knew no such field is still one."""
 
 
 class TakenAnswer(msgspec.Struct, frozen=True):
@@ -71,7 +72,10 @@ class TakenAnswer(msgspec.Struct, frozen=True):
 
 
 class OvertakingInput(Reason, forbid_unknown_fields=True):
-    why: Annotated[Why, msgspec.Meta(description="If others are overtaken: counted with their number.")] = "other"
+    why: (
+        Annotated[Why, msgspec.Meta(description="If others are overtaken: counted with their number.")]
+        | msgspec.UnsetType
+    ) = msgspec.UNSET
 
 
 class DeskInput(OvertakingInput, forbid_unknown_fields=True):
@@ -80,7 +84,6 @@ class DeskInput(OvertakingInput, forbid_unknown_fields=True):
 
 class RejoinInput(OvertakingInput, forbid_unknown_fields=True):
     where: Literal["first", "last"] = "last"
-    why: Why = "returned"
 
 
 class ExtendInput(Reason, forbid_unknown_fields=True):
@@ -118,7 +121,7 @@ async def give_number(parts: Parts, request: Request[object], queue: str, given:
         name=given.name,
         party_size=given.party_size,
         area=given.area,
-        why=given.why,
+        why=given.why or "other",
         most_per_hour=None if request.caller.may_issue(request.venue_id) else parts.joins_per_hour,
     )
     return await request.do(issue, lambda joined: _taken(request.venue, joined, link.path), status=201)
@@ -209,14 +212,22 @@ ROUTES = (
         refusals=(UnknownTicket,),
     ),
     verb(
-        "call", "Call this visitor, whoever is first", DeskInput, lambda t, given: staff.Call(t, given.desk, given.why)
+        "call",
+        "Call this visitor, whoever is first",
+        DeskInput,
+        lambda t, given: staff.Call(t, given.desk, given.why or "other"),
     ),
     verb("recall", "Call the same visitor again", Reason, lambda t, _: staff.Recall(t)),
     verb("extend", "Give who was called more time to come", ExtendInput, lambda t, g: staff.Extend(t, g.minutes)),
     verb("start", "The visitor came and is being served", Reason, lambda t, _: staff.Start(t)),
     verb("finish", "The visitor is done here", Reason, lambda t, _: staff.Finish(t)),
     verb("miss", "The visitor was called and did not come", Reason, lambda t, _: staff.Miss(t)),
-    verb("rejoin", "Let a missed visitor back in", RejoinInput, lambda t, g: visitor.Rejoin(t, g.where, g.why)),
+    verb(
+        "rejoin",
+        "Let a missed visitor back in",
+        RejoinInput,
+        lambda t, g: visitor.Rejoin(t, g.where, g.why or "returned"),
+    ),
     verb("hold", "Keep the place without calling", Reason, lambda t, _: staff.Hold(t)),
     verb("resume", "Let a held visitor be called again", Reason, lambda t, _: staff.Resume(t)),
     verb(
