@@ -46,10 +46,12 @@ check: .venv/.installed ## Lint, format and types
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-bench: .venv/.installed ## Measure the engine, the edge, the kit, the restaurant's rush, and event streams
+bench: .venv/.installed ## Measure the engine, the edge, journeys, timers, the kit, the restaurant's rush, and event streams
 	$(BIN)/python -m benchmarks.engine
 	$(BIN)/python -m benchmarks.http
 	$(BIN)/python -m benchmarks.desks
+	$(BIN)/python -m benchmarks.advances
+	$(BIN)/python -m benchmarks.timers
 	$(BIN)/python -m benchmarks.restaurant
 	$(BIN)/python -m benchmarks.streams
 	$(BIN)/python -m benchmarks.status_cache

@@ -1,8 +1,9 @@
 """How late the clock does what is due while `enter` runs at 64 connections over HTTP: `python -m benchmarks.timers`.
 
-Desks are sent on breaks whose ends are spread over a slice of load, and the clock opens them again. Late is from the end
-of the break until the change that ends it was decided, as its event says; the commit follows within milliseconds. Slices
-without load take turns with those under load. The bar is on the 95th percentile; the exit code is 1 when it is missed.
+Desks are sent on breaks whose ends are spread over a slice of load, and the clock opens them again. Late is from the
+end of the break until the change that ends it was decided, as its event says; the commit follows within milliseconds.
+Slices without load take turns with those under load. The bar is on the 95th percentile; the exit code is 1 when it is
+missed.
 """
 
 import argparse

@@ -10,7 +10,7 @@ import msgspec
 from tests.doors.exams import a_patient_id
 from tests.doors.restaurant import Restaurant, a_party, restaurant_document
 from tests.doors.roles import CLINIC, PASSWORD
-from tests.doors.trail import trail
+from tests.doors.trail import whole_trail
 from tests.running import Answer, Client
 
 WAY_TO = {
@@ -89,7 +89,7 @@ class Scene(msgspec.Struct, frozen=True):
     def events(self) -> int:
         """How much has happened: at the clinic, which all tests share, in this queue."""
         queue = self.queue if self.venue == CLINIC else None
-        return len(trail(self.client, self.venue, queue, self.owner))
+        return len(whole_trail(self.client, self.venue, queue, self.owner))
 
 
 class Case(msgspec.Struct, frozen=True):

@@ -8,7 +8,7 @@ from dawr.domain.staff import Role
 from tests.doors.exams import Exam
 from tests.doors.restaurant import Restaurant
 from tests.doors.roles import CLINIC, a_token
-from tests.doors.trail import trail
+from tests.doors.trail import whole_trail
 from tests.running import Answer, Client, must_be_problem
 
 ASSIGN = "/api/v1/pin/assign"
@@ -189,7 +189,7 @@ def test_no_event_has_a_pin(exam: Exam, bearers: dict[Role, str]) -> None:
     exam.verify(patient, pin="271828")
     exam.verify(patient)
 
-    told = [event["facts"] for event in trail(exam.client, CLINIC, None, bearers["manager"])]
+    told = [event["facts"] for event in whole_trail(exam.client, CLINIC, None, bearers["manager"])]
 
     assert any(facts.get("tries_left") == 4 for facts in told)
     for facts in told:

@@ -122,6 +122,21 @@ async def test_a_number_in_the_reserve_is_said_to_be_so(watched: Watched) -> Non
         )
 
 
+async def test_what_earlier_rounds_used_up_counts_against_the_capacity(watched: Watched) -> None:
+    first = await watched.start("Omar")
+    for _ in range(3):
+        await watched.finish(first)
+    await watched.do(Reset("eye"))
+    visit = await watched.start("Sara")
+    watcher = await watched.visit(visit.visit_id, OwnPlace(watched.venue.slug))
+    await watched.finish(visit)
+    await watched.finish(visit)
+    await watched.settled()
+
+    last = (await read(watcher))[-1].data
+    assert (last["queue"], last["number"], last["reserve_mode"]) == (f"{watched.venue.slug}:eye", 1, True)
+
+
 async def test_a_call_in_the_very_batch_of_the_new_number_is_told(watched: Watched) -> None:
     visit = await watched.start()
     ticket = await watched.now_at(visit)

@@ -6,7 +6,7 @@ import pytest
 
 from dawr.domain.visit import Visit
 from dawr.live.feed import RING
-from dawr.operations.reception import NewLink
+from dawr.operations.reception import NewLink, Transfer
 from dawr.operations.staff import Finish
 from dawr.ports import StoreAway
 from tests.builders import call_next
@@ -14,6 +14,7 @@ from tests.live.relays import until
 from tests.live.seams import slowly
 from tests.live.test_visits import WORDS
 from tests.live.watching import Sent, Watched, last_id, read, told
+from tests.stores.doing import together
 
 MOST_READS = 20
 
@@ -257,6 +258,80 @@ async def test_visits_that_go_on_in_one_batch_are_read_together(watched: Watched
 
     assert store.reads == 2
     assert [(await read(watcher))[-1].data["ahead"] for watcher in watchers] == list(range(20))
+
+
+async def test_a_line_that_was_read_for_one_visit_is_kept_until_the_others_lines_are_read(watched: Watched) -> None:
+    """Though somebody goes just then, and lines that nobody watches are forgotten."""
+    here, store = slowly(watched)
+    first, second = await here.start("Omar"), await here.start("Sara")
+    tickets = [await here.now_at(first), await here.now_at(second)]
+    watchers = [await here.visit(visit.visit_id) for visit in (first, second)]
+    others = [await here.changes() for _ in range(9)]
+    await here.do(call_next("lab"))
+
+    async def somebody_goes() -> None:
+        others.pop().break_off()
+
+    store.before = somebody_goes
+    await together(
+        here.engine.do(here.venue.id, Finish(tickets[0].ticket_id)),
+        here.engine.do(here.venue.id, Transfer(tickets[1].ticket_id, "eye")),
+    )
+    await here.settled()
+    store.before = None
+    await here.do(call_next("xray"), call_next("eye"))
+
+    for watcher, clinic in zip(watchers, ("xray", "eye"), strict=True):
+        assert words(await read(watcher))[-1] == ("YOUR_TURN", clinic)
+
+
+@pytest.mark.parametrize("heard", [True, False], ids=["heard", "of another process"])
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("at_read", range(1, 5))
+async def test_who_joins_by_name_while_the_ticket_becomes_a_visits_is_told_nothing_of_that(
+    watched: Watched, when: str, at_read: int, *, heard: bool
+) -> None:
+    here, store = slowly(watched)
+    await watched.take("xray", "Sara")
+    visit = await watched.start("Sara")
+    writer, has_gone = here if heard else watched, False
+
+    async def meanwhile() -> None:
+        nonlocal has_gone
+        if store.reads >= at_read and not has_gone:
+            has_gone = True
+            await writer.finish(visit)
+
+    setattr(store, when, meanwhile)
+    watcher = await here.clinic("xray", user="Sara", since="1.1")
+    store.before = store.after = None
+    store.reads = MOST_READS
+    await meanwhile()
+    await here.hub.poll()
+    await writer.finish(visit)
+    await here.hub.poll()
+
+    assert words([one for one in await read(watcher) if one.event != "QUEUE_UPDATE"]) == []
+
+
+async def test_who_is_met_by_name_while_the_ticket_becomes_a_visits_is_told_nothing_of_that(watched: Watched) -> None:
+    here, store = slowly(watched)
+    visit = await here.start("Sara")
+    watcher = await here.clinic("xray", user="Sara")
+    await read(watcher)
+    await here.take("xray", "Sara")
+
+    async def meanwhile() -> None:
+        store.after = None
+        await here.finish(visit)
+
+    store.after = meanwhile
+    here.beat()
+    for task in tuple(here.hub._background):
+        await task
+    await here.finish(visit)
+
+    assert told(await read(watcher)) == []
 
 
 async def test_a_new_link_ends_the_streams_of_the_old_one(watched: Watched) -> None:

@@ -138,9 +138,7 @@ class DeskModel(PinModel):
         if verb in {"finish", "miss", "leave", "expire"}:
             self._call_after(desk)
         if desk in self.desks and verb in {"start", "finish", "miss"}:
-            misses = self.desks[desk]["misses"] + 1 if verb == "miss" else 0
-            self.changes += misses != self.desks[desk]["misses"]
-            self.desks[desk]["misses"] = misses
+            self.desks[desk]["misses"] = self.desks[desk]["misses"] + 1 if verb == "miss" else 0
 
     # What it is made of
 

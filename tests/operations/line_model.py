@@ -214,13 +214,17 @@ class LineModel:
         sums = self.overtaken.setdefault(self.day(), {})
         times, all_people = sums.get((self.actor, why), (0, 0))
         sums[self.actor, why] = (times + 1, all_people + people)
-        self.changes += 1
+        self._changed()
         return {"why": why, "overtaken": people}
 
     def _happened(self, kind: str, queue: str | None, ticket: str | None = None, **more: Plain) -> None:
+        self._changed()
+        self.events.append((len(self.events) + 1, kind, queue, ticket, self.now, self.actor, more))
+
+    def _changed(self) -> None:
+        """The day is reached with the first change in it, whether or not that is an event."""
         self.reached = self.day()
         self.changes += 1
-        self.events.append((len(self.events) + 1, kind, queue, ticket, self.now, self.actor, more))
 
     def _upcoming_id(self) -> str:
         """Ids are nobody's business: the next event says which one was made."""

@@ -331,7 +331,7 @@ class VisitModel(LineModel):
 
     def _alarm(self, kind: AlarmKind, subject: str, due_at: int | None) -> None:
         self.alarms[kind, subject] = due_at
-        self.changes += 1
+        self._changed()
 
 
 def suits(audience: str, visitor: str) -> bool:

@@ -219,10 +219,33 @@ async def test_a_link_that_is_renewed_while_somebody_joins_leaves_nobody_watchin
         await here.do(NewLink(visit.visit_id, "another"))
         return await join(venue_id, wish, address=address)
 
+    already = await here.open("/v1/events?venue=clinic")
+    await already.event()
     monkeypatch.setattr(here.dawr.hub, "join", join_late)
 
     assert (await visit.open(path)).status == 404
-    assert here.dawr.hub.streams == 0
+    assert here.dawr.hub.streams == 1
+
+
+async def test_a_single_ticket_that_becomes_a_visits_while_somebody_joins_leaves_nobody_watching(
+    here: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own link leads nowhere then."""
+    single, join = new_link(here.dawr.ids, here.venue_id), here.dawr.hub.join
+    taking = issue("xray", "12345")
+    await here.do(msgspec.structs.replace(taking, visit_id=single.visit_id, secret_hash=single.secret_hash))
+    visit = await a_visit(here, "12345")
+
+    async def join_late(venue_id: VenueId, wish: Wish, *, address: str) -> Watcher:
+        await visit.finish()
+        return await join(venue_id, wish, address=address)
+
+    already = await here.open("/v1/events?venue=clinic")
+    await already.event()
+    monkeypatch.setattr(here.dawr.hub, "join", join_late)
+
+    assert (await here.open(f"{NATIVE}?ticket={single.token}")).status == 404
+    assert here.dawr.hub.streams == 1
 
 
 async def test_by_name_alone_nothing_of_a_visit_with_a_plan_is_told(here: Installation) -> None:

@@ -154,7 +154,7 @@ async def _visited(past: Past, feed: Feed, wish: Wish, visit_id: VisitId, now: V
     wanted |= {ticket.from_ticket_id for ticket in latest}
     while ids := (happened & wanted) - known:
         read = await past.visited(feed.venue_id, ids)
-        earlier += [ticket for ticket in read.found if ticket.visit_id == visit_id]
+        earlier += read.found
         in_reserve |= read.in_reserve
         wanted |= {ticket.from_ticket_id for ticket in read.found}
         known |= ids

@@ -114,11 +114,17 @@ def _query_parameters(route: Route) -> list[Json]:
             "name": name,
             "in": "query",
             "required": name in schema.get("required", ()),
-            "description": rule.get("description", ""),
+            "description": _description(rule),
             "schema": rule,
         }
         for name, rule in schema["properties"].items()
     ]
+
+
+def _description(rule: Json) -> str:
+    """What may be left out has its own among those of what it may be."""
+    said: str = rule.get("description") or next(map(_description, rule.get("anyOf", ())), "")
+    return said
 
 
 def _headers(route: Route) -> list[Json]:
