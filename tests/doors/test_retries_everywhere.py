@@ -1,7 +1,7 @@
 """Every write that is sent twice under one key has one effect and one answer (MISSION P2)."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from uuid import uuid4
 
 import pytest
@@ -23,8 +23,11 @@ every_keyed_route = pytest.mark.parametrize("route", KEYED, ids=lambda route: ro
 
 
 @pytest.fixture
-def scene(client: Client, owner: str, queue: str, restaurant: Restaurant) -> NewScene:
-    return lambda case: Scene(client, CLINIC, queue, owner) if case.at == "clinic" else scene_at(restaurant)
+def scene(client: Client, owner: str, fresh_queues: Iterator[str], restaurant: Restaurant) -> NewScene:
+    def scene(case: Case) -> Scene:
+        return Scene(client, CLINIC, next(fresh_queues), owner) if case.at == "clinic" else scene_at(restaurant)
+
+    return scene
 
 
 def test_every_route_that_takes_a_key_is_tried_here() -> None:

@@ -119,7 +119,7 @@ class Venues(RuleBasedStateMachine):
         sweep = Job(ExpireEnded(queue), None, "clock")
         self.happen([Job(Reset(queue), None, "amna")])
         self.happen([sweep])
-        assert self.model.copied().answer(sweep, ()) == 0
+        assert self.model.after(sweep, ())[0] == 0
 
     # How it happens
 
@@ -175,8 +175,7 @@ class Venues(RuleBasedStateMachine):
         """What happened, and what the model would have said to each if it had come first."""
         told = [f"no order explains {seen}"]
         for job, outcome in zip(jobs, outcomes, strict=True):
-            tried = self.model.copied()
-            said = tried.answer(job, seen)
+            said, tried = self.model.after(job, seen)
             happened = tried.events[len(self.model.events) :]
             told.append(f"{job}: {outcome if said != outcome else 'as'} the model says {said} {happened}")
         return "\n".join(told)
@@ -275,10 +274,8 @@ def in_some_order(model: Model, open_jobs: list[tuple[Job, Plain]], seen: list[S
             yield model
         return
     for at, (job, outcome) in enumerate(open_jobs):
-        tried = model.copied()
-        before = len(tried.events)
-        said = tried.answer(job, seen)
-        happened = tried.events[before:]
+        said, tried = model.after(job, seen)
+        happened = tried.events[len(model.events) :]
         if said == outcome and happened == seen[: len(happened)]:
             rest = open_jobs[:at] + open_jobs[at + 1 :]
             yield from in_some_order(tried, rest, seen[len(happened) :])

@@ -7,7 +7,7 @@ which builds on the one before.
 
 import copy
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Self, cast
 
 from dawr.domain.venue import Venue
 from dawr.operations.admin import ChangeQueue, Reset
@@ -60,31 +60,33 @@ class Model(UndoModel):
         super().__init__(venue, now)
         self.answers: dict[str, tuple[Claim, Plain, int]] = {}
 
-    def answer(self, job: Job, upcoming: Sequence[Seen]) -> Plain:
-        """What the venue says, and how it is afterwards. `upcoming` decides only what is nobody's business."""
-        self.actor, self.upcoming = job.actor, upcoming
-        claim = job.claim
+    def after(self, job: Job, upcoming: Sequence[Seen]) -> tuple[Plain, Self]:
+        """What the venue says, and how it is then; this one stays as it is. A refusal by `No` changes nothing.
+
+        `upcoming` decides only what is nobody's business.
+        """
+        other = self.copied()
+        other.actor, other.upcoming = job.actor, upcoming
+        try:
+            return other._answer(job.operation, job.claim), other
+        except No as refusal:
+            return {"refused": str(refusal)}, self
+
+    def _answer(self, operation: Operation[Any], claim: Claim | None) -> Plain:
         if claim is None:
-            return self._outcome(job.operation)
+            return copy.deepcopy(self._do(operation))
         first = self.answers.get(claim.key.key)
         if first is not None and first[2] > self.now:
-            return {"body": first[1], "replayed": True} if first[0] == claim else {"refused": "idempotency-key-reused"}
+            if first[0] != claim:
+                raise No("idempotency-key-reused")
+            return {"body": first[1], "replayed": True}
         changes = self.changes
-        body = self._outcome(job.operation)
+        body = copy.deepcopy(self._do(operation))
         if isinstance(body, dict) and "refused" in body:
             return body
         if self.changes > changes:
-            self.answers[claim.key.key] = (claim, copy.deepcopy(body), self.now + claim.keep_ms)
+            self.answers[claim.key.key] = (claim, body, self.now + claim.keep_ms)
         return {"body": body, "replayed": False}
-
-    def _outcome(self, operation: Operation[Any]) -> Plain:
-        """Whatever is refused by `No` changes nothing."""
-        before = self.copied()
-        try:
-            return copy.deepcopy(self._do(operation))
-        except No as refusal:
-            vars(self).update(vars(before))
-            return {"refused": str(refusal)}
 
     def _do(self, operation: Operation[Any]) -> Plain:
         if type(operation) in ONE_VERB:

@@ -1,0 +1,154 @@
+"""What was done to a ticket last is undone in the middle of any history, and leaves no trace but a used number."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis.stateful import rule
+
+from dawr.domain import Link, TicketId
+from dawr.domain.ticket import VERBS as TICKET_VERBS
+from dawr.operations.operation import Operation
+from dawr.operations.pins import VerifyPin
+from dawr.operations.reception import CompleteStage, EndVisit, RemoveFromQueue, Transfer
+from dawr.operations.undo import Undo
+from dawr.operations.visitor import Leave
+from tests.operations.line_model import Row, Seen
+from tests.operations.machine import Venues, World, seeds, walk
+from tests.operations.model import Job
+from tests.operations.wishes import QUEUES, VERBS, Wishes
+from tests.stores.databases import Database, PostgresDatabase, SqliteDatabase
+
+UNDONE = {change.event for verb, change in TICKET_VERBS.items() if verb not in {"issue", "expire"}}
+ADVANCES = {
+    "ticket.finished of a single ticket",
+    "ticket.finished and went on",
+    "ticket.finished and waits for a queue",
+    "ticket.finished and is done",
+    "ticket.left and went on",
+    "ticket.left and waits for a queue",
+    "ticket.left and is done",
+}
+"""What becomes of a visit when one of its tickets ends."""
+
+LIVELY = [*(name for name in VERBS if name not in {"leave", "expire"}), "finish"]
+"""Done more often than what ends a ticket before its time."""
+
+
+class Regretting(Venues):
+    """A venue where, now and then, somebody does something and takes it back at once."""
+
+    @rule(seed=seeds)
+    def do_it_undo_it_and_do_it_again(self, seed: int) -> None:
+        wishes = self.wishes(self.luck(seed))
+        job = Job(self.something(wishes), None, "amna")
+        self.do_and_undo(job)
+        self.happen([job])
+        if wishes.luck.random() < 0.5:
+            (wish,) = wishes.luck.choices(["start visit", "issue", "queue"], [3, 1, 1])
+            self.happen([Job(wishes.operation(wish), None, "amna")])
+
+    def do_and_undo(self, job: Job) -> None:
+        before, version, known = self.picture(), len(self.model.events), set(self.model.tickets)
+        self.happen([job])
+        changed = [event for event in self.model.events[version:] if event[3] in known]
+        if len(changed) != 1 or changed[0][1] not in UNDONE:
+            return  # refused, or a change of several steps
+        ticket_id, what = changed[0][3] or "", self.what_became_of(changed[0])
+
+        (said,) = self.happen([Job(Undo(TicketId(ticket_id), changed[0][0]), None, "badr")])
+
+        assert "refused" not in said, f"{what}: {said}"
+        assert_is_as_before(before, self.picture(), ticket_id, given_up=set(self.model.tickets) - known)
+        self.world.undone |= {changed[0][1], what}
+
+    def something(self, wishes: Wishes) -> Operation[Any]:
+        """A verb that the state of somebody's ticket allows, or one of the other ways to end it."""
+        model, luck = self.model, wishes.luck
+        tickets = [ticket for ticket in model.tickets.values() if ticket["open_key"] and not model._has_ended(ticket)]
+        if not tickets:
+            return wishes.operation("start visit")
+        state = luck.choice(sorted({ticket["state"] for ticket in tickets}))
+        ticket = luck.choice([ticket for ticket in tickets if ticket["state"] == state])
+        ticket_id, visit, queue = ticket["ticket_id"], model.visits[ticket["visit_id"]], ticket["queue_id"]
+        fitting = [VERBS[name][1](ticket_id) for name in LIVELY if state in VERBS[name][0].split()]
+        pin = model.pins[queue]["pin"] if queue in model.pins else "00"
+        link = Link(visit["visit_id"], visit["secret_hash"])
+        others: list[Operation[Any]] = [
+            Transfer(ticket_id, luck.choice(QUEUES)),
+            EndVisit(visit["visit_id"]),
+            RemoveFromQueue(visit["visit_id"]),
+            CompleteStage(visit["visit_id"], queue),
+            VerifyPin(queue, pin, f"attempt-{next(self.ids)}", link=link),
+        ]
+        return luck.choice([*fitting, *fitting, *fitting, Leave(ticket_id), *others])
+
+    def what_became_of(self, event: Seen) -> str:
+        visit = self.model.visits[self.model.tickets[event[3] or ""]["visit_id"]]
+        if visit["ticket_id"] != event[3]:
+            return f"{event[1]} and went on"
+        if visit["stages"] is None:
+            return f"{event[1]} of a single ticket"
+        if visit["state"] != "open":
+            return f"{event[1]} and is done"
+        is_nowhere = any(stage["state"] == "ready" for stage in visit["stages"])
+        return f"{event[1]} and waits for a queue" if is_nowhere else event[1]
+
+
+def assert_is_as_before(before: Row, after: Row, ticket_id: str, *, given_up: set[str]) -> None:
+    """All of it, but for the ticket's version, and for numbers that were given on the way and are used now."""
+    for other in given_up:
+        used = after["tickets"].pop(other)
+        assert used["state"] == "left"
+        assert used["open_key"] is None
+        del after["ahead"][other]
+        for line in (line for line in before["lines"] + before["current"] if line["queue_id"] == used["queue_id"]):
+            if (line["day"], line["round"]) == (used["day"], used["round"]):
+                line["last_number"] += 1
+    assert after["tickets"].pop(ticket_id) | {"version": 0} == before["tickets"].pop(ticket_id) | {"version": 0}
+    assert after["tickets"] == before["tickets"]
+    assert after["visits"] == before["visits"]
+    assert after["ahead"] == before["ahead"]
+    assert after["current"] == before["current"]
+    assert by_key(before["lines"]).items() <= by_key(after["lines"]).items()
+
+
+def by_key(lines: list[Row]) -> dict[tuple[str, str, int], str]:
+    return {(line["queue_id"], line["day"], line["round"]): str(line) for line in lines}
+
+
+@pytest.fixture
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    database: Database = (
+        SqliteDatabase(tmp_path / "dawr.db")
+        if request.param == "sqlite"
+        else PostgresDatabase(request.getfixturevalue("postgres_url"))
+    )
+    world = World(database)
+    yield world
+    world.close()
+
+
+@pytest.mark.parametrize(
+    ("world", "examples"),
+    [
+        ("sqlite", 10),
+        ("postgres", 5),
+        pytest.param("sqlite", 60, marks=pytest.mark.slow),
+        pytest.param("postgres", 20, marks=pytest.mark.slow),
+    ],
+    indirect=["world"],
+)
+def test_whatever_is_undone_at_once_is_as_if_it_had_never_been(world: World, examples: int) -> None:
+    walk(world, Regretting, examples=examples)
+
+    assert world.undone >= UNDONE | ADVANCES
+
+
+@pytest.mark.prove
+@pytest.mark.parametrize(("world", "examples"), [("sqlite", 200), ("postgres", 60)], indirect=["world"])
+def test_a_long_history_of_regrets_leaves_no_trace(world: World, examples: int) -> None:
+    walk(world, Regretting, examples=examples, steps=100)
+
+    assert world.undone >= UNDONE | ADVANCES
