@@ -46,7 +46,7 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
 @pytest.mark.parametrize(
     ("world", "examples"),
     [
-        ("sqlite", 16),
+        ("sqlite", 20),
         ("postgres", 8),
         pytest.param("sqlite", 80, marks=pytest.mark.slow),
         pytest.param("postgres", 24, marks=pytest.mark.slow),
