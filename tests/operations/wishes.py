@@ -98,7 +98,7 @@ MOODS: list[dict[str, int]] = [
         "transfer": 6,
         "undo": 14,
         "desk": 10,
-        "give pin": 6,
+        "give pin": 10,
         "queue": 8,
         "reset": 1,
         "sweep": 3,
@@ -251,7 +251,7 @@ class Wishes:
         right = [pins[queue]["pin"]] if queue in pins else []
         rotated = [pin for pin, _ in pins[queue]["rotated"]] if queue in pins else []
         all_pins = [row["pin"] for row in pins.values()]
-        (how,) = self.luck.choices([right, all_pins, rotated, [None], []], [5 if guesses else 60, 10, 8, 4, 5])
+        (how,) = self.luck.choices([right, all_pins, rotated, [None], []], [5 if guesses else 60, 10, 20, 4, 5])
         typed: str | None = self.luck.choice(how or [f"{self.luck.randrange(100):02}"])
         return typed
 

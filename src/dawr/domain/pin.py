@@ -22,6 +22,8 @@ MOST_FAILURES: Final = 5
 WARNED_AT: Final = 30
 """Failures at one queue within the window."""
 MOST_OF_ADDRESS: Final = 100
+MOST_TRIES: Final = 500
+"""To make one: at least half of all PINs are nobody's."""
 
 
 class Pin(msgspec.Struct, frozen=True):
@@ -41,6 +43,10 @@ class Pin(msgspec.Struct, frozen=True):
     def was(self, pin: str, now: int) -> bool:
         """Whether it was this one until a moment ago."""
         return any(earlier == pin and now - ended < ROTATED_MS for earlier, ended in _rotated(self.rotated))
+
+    def earlier(self, now: int) -> list[str]:
+        """What it was until a moment ago."""
+        return [pin for pin, ended in _rotated(self.rotated) if now - ended < ROTATED_MS]
 
     def changed_to(self, pin: str, now: int) -> "Pin":
         recent = [(earlier, ended) for earlier, ended in _rotated(self.rotated) if now - ended < ROTATED_MS]
@@ -63,9 +69,9 @@ def read_pin(text: str) -> str:
     return read_digits(text, field="pin", least=SHORTEST_PIN, most=LONGEST_PIN)
 
 
-def new_pin(chance: str, digits: int, taken: Iterable[str]) -> str:
-    """One that nobody else has. `chance` is random, and makes it."""
-    used = set(taken)
-    tries = (sha256(f"{chance}:{attempt}".encode()).digest() for attempt in range(100_000))
-    pins = (f"{int.from_bytes(digest) % 10**digits:0{digits}}" for digest in tries)
-    return next(pin for pin in pins if pin not in used)
+def new_pin(chance: str, digits: int, taken: Iterable[str], avoided: Iterable[str] = ()) -> str:
+    """One that nobody else has, and none of those to avoid if there is another. `chance` is random, and makes it."""
+    used, unwanted = set(taken), set(avoided)
+    tries = (sha256(f"{chance}:{attempt}".encode()).digest() for attempt in range(MOST_TRIES))
+    free = [pin for digest in tries if (pin := f"{int.from_bytes(digest) % 10**digits:0{digits}}") not in used]
+    return next((pin for pin in free if pin not in unwanted), free[0])

@@ -129,7 +129,7 @@ class Ticket(msgspec.Struct, frozen=True):
     area: str | None = None
     """Where the party would like to sit."""
     stage: int | None = None
-    """Which one of its visit's plan it is, from 0. None: the visit has no plan."""
+    """Which one of its visit's plan it was when it was issued, from 0. None: the visit has no plan."""
     prioritized_at: int | None = None
     extended_at: int | None = None
 

@@ -11,6 +11,7 @@ from typing import Literal
 import msgspec
 
 from dawr.domain.errors import NotInPlan, UnknownVisit, VisitInWrongState
+from dawr.domain.overtaking import Why
 from dawr.domain.pin import MOST_FAILURES, WINDOW_MS
 from dawr.domain.queue import Audience, QueueId
 from dawr.domain.secret import hash_of
@@ -84,6 +85,8 @@ class Visit(msgspec.Struct, frozen=True):
     locked_at: int | None = None
     previous: str | None = None
     """What the latest change of its ticket replaced, as JSON, so that it can be undone."""
+    why: Why | None = None
+    """Why it has priority: said again in every queue where it overtakes somebody."""
 
     @property
     def is_planned(self) -> bool:
@@ -160,17 +163,21 @@ class Visit(msgspec.Struct, frozen=True):
     # PINs
 
     def failed(self, now: int, attempt: str) -> "Visit":
-        """One more failure; the fifth within the window locks it."""
+        """One more failure; the fifth within the window locks it. By the name alone nobody can lock anybody."""
         failures = [*self._failures(now), (now, attempt)]
-        locked_at = now if len(failures) >= MOST_FAILURES else self.locked_at
+        locked_at = now if _counted(failures, by_name=False) >= MOST_FAILURES else self.locked_at
         return msgspec.structs.replace(self, pin_failures=_encode(failures).decode(), locked_at=locked_at)
 
     def has_counted(self, now: int, attempt: str) -> bool:
         """Whether this very request failed before."""
-        return attempt != "" and any(earlier == attempt for _, earlier in self._failures(now))
+        return attempt not in {"", BY_NAME} and any(earlier == attempt for _, earlier in self._failures(now))
 
     def tries_left(self, now: int) -> int:
-        return max(0, MOST_FAILURES - len(self._failures(now)))
+        return max(0, MOST_FAILURES - _counted(self._failures(now), by_name=False))
+
+    def may_try_by_name(self, now: int) -> bool:
+        """Whoever knows a name and nothing else has as many tries, all of them together."""
+        return _counted(self._failures(now), by_name=True) < MOST_FAILURES
 
     def unlocked(self) -> "Visit":
         return msgspec.structs.replace(self, pin_failures=None, locked_at=None)
@@ -179,7 +186,22 @@ class Visit(msgspec.Struct, frozen=True):
         return [(at, by) for at, by in _decode_failures(self.pin_failures or "[]") if now - at < WINDOW_MS]
 
 
-UNDONE_WITH_A_TICKET = ("state", "finished_at", "left_at", "expired_at", "ticket_id", "open_key", "stages", "priority")
+BY_NAME = "~"
+"""Marks failures of somebody who knew the visitor's name, and neither their number nor their link."""
+
+
+def by_name_alone(attempt: str) -> str:
+    return f"{BY_NAME}{attempt}"
+
+
+def _counted(failures: Iterable[tuple[int, str]], *, by_name: bool) -> int:
+    return sum(attempt.startswith(BY_NAME) == by_name for _, attempt in failures)
+
+
+UNDONE_WITH_A_TICKET = (
+    *("state", "finished_at", "left_at", "expired_at", "ticket_id"),
+    *("open_key", "stages", "priority", "why"),
+)
 
 
 def _locked(stage: PlannedStage) -> PlannedStage:

@@ -8,6 +8,8 @@ from dawr.domain.queue import QUEUE_VERBS
 from dawr.domain.venue import checked
 from dawr.operations.alarms import keep_hours
 from dawr.operations.operation import Operation
+from dawr.operations.rows import DESKS
+from dawr.operations.timers import call_after
 from dawr.operations.transaction import Transaction
 from dawr.ports import Wants
 
@@ -62,4 +64,8 @@ class SetUp(Operation[Venue], frozen=True):
         tx.put_venue(venue)
         tx.happened("venue.set_up")
         keep_hours(tx, now)
+        if any(queue.auto_call is not None for queue in venue.queues):
+            for desk in tx.all(DESKS):
+                if desk.state == "open":
+                    call_after(tx, desk.desk_id, now)
         return venue

@@ -14,10 +14,10 @@ from dawr.domain import (
     Candidate,
     More,
     Queue,
+    State,
     Ticket,
     Verb,
     Visit,
-    Why,
 )
 from dawr.domain import choice as choices
 from dawr.domain.day import service_day
@@ -31,6 +31,8 @@ from dawr.operations.transaction import Transaction
 EndState = Literal["finished", "left", "expired"]
 
 STATE_AFTER: Final[Mapping[Verb, EndState]] = {"finish": "finished", "leave": "left", "expire": "expired"}
+ADOPTED_STATES: Final[frozenset[State]] = frozenset({"waiting", "called", "serving"})
+"""Who missed a call or is held there is not called: they are given a number of their stage's own."""
 LOOKED_AGAIN_MS: Final = 20 * 1000
 """A queue that is closed or full may take people at any moment: so often the clock looks whether it does."""
 
@@ -79,24 +81,27 @@ def end(
     return ended
 
 
-def go_on(tx: Transaction, visit: Visit, now: int, choice: Choice, *, why: Why | None = None) -> Visit:
-    """Enter the best of what could be next, wait until something is, or be done.
-
-    `why`: said by whoever gives the visitor their priority with this. Later it goes along, and was counted then.
-    """
+def go_on(tx: Transaction, visit: Visit, now: int, choice: Choice) -> Visit:
+    """Enter the best of what could be next, wait until something is, or be done."""
     if not choice.stages:
         done = visit.ended("finished", now)
         tell(tx, done)
         return done
     at = choice.stage
-    return _parked(tx, visit, choice, now) if at is None else _entered(tx, visit, at, now, why)
+    return _parked(tx, visit, choice, now) if at is None else _entered(tx, visit, at, now)
 
 
 def choose(tx: Transaction, visit: Visit, now: int, stages: list[int] | None = None) -> Choice:
-    """All candidates' lines are asked for at once. Whoever waits to enter a stage keeps to what they wait for."""
+    """Whoever waits to enter a stage keeps to what they wait for, as long as that takes anybody."""
+    ready = [at for at, stage in enumerate(visit.plan) if stage.state == "ready"]
+    if stages is None and ready and (kept := _weighed(tx, visit, now, ready)).best is not None:
+        return kept
+    return _weighed(tx, visit, now, visit.next_stages() if stages is None else stages)
+
+
+def _weighed(tx: Transaction, visit: Visit, now: int, stages: list[int]) -> Choice:
+    """All candidates' lines are asked for at once."""
     plan = visit.plan
-    if stages is None:
-        stages = [at for at, stage in enumerate(plan) if stage.state == "ready"] or visit.next_stages()
     queues = [tx.venue.queue(plan[at].queue) for at in stages]
     tx.must_have(
         current_lines=[queue.id for queue in queues], open_keys=[open_key(queue.id, visit.visitor) for queue in queues]
@@ -173,7 +178,6 @@ def issue_to(
     *,
     stage: int | None,
     came_from: Ticket | None = None,
-    why: Why | None = None,
 ) -> Ticket:
     """A number in the next queue, at the end of its line, under the same visit."""
     line = tx.line(queue.id).with_next_number(queue)
@@ -201,8 +205,8 @@ def issue_to(
         area=None if came_from is None else came_from.area,
         stage=stage,
     )
-    overtaken = 0 if why is None else line.people_waiting - line.ahead_of_newcomer(ticket.priority)
-    more = overtaking(tx, why or "other", overtaken)
+    overtaken = line.people_waiting - line.ahead_of_newcomer(ticket.priority)
+    more = overtaking(tx, visit.why or "other", overtaken)
     return tx.record("issue", ticket, line=line, more=msgspec.structs.replace(more, visit=visit.visit_id))
 
 
@@ -225,14 +229,15 @@ def _advance(tx: Transaction, visit: Visit, before: Ticket, after: Ticket, *, mo
     return finished
 
 
-def _entered(tx: Transaction, visit: Visit, at: int, now: int, why: Why | None) -> Visit:
+def _entered(tx: Transaction, visit: Visit, at: int, now: int) -> Visit:
     queue = tx.venue.queue(visit.plan[at].queue)
     held = tx.open_ticket(open_key(queue.id, visit.visitor))
     if held is not None and tx.line(queue.id).has_ended(held):
         end(tx, "expire", held, held.after("expire", now), now)
         held = None
-    ticket = issue_to(tx, visit, queue, now, stage=at, why=why) if held is None else _adopted(tx, visit, held, at, now)
-    return visit.entered(at, ticket)
+    if held is not None and held.state in ADOPTED_STATES:
+        return visit.entered(at, _adopted(tx, visit, held, at, now))
+    return visit.entered(at, issue_to(tx, visit, queue, now, stage=at))
 
 
 def _adopted(tx: Transaction, visit: Visit, held: Ticket, at: int, now: int) -> Ticket:
@@ -244,7 +249,11 @@ def _adopted(tx: Transaction, visit: Visit, held: Ticket, at: int, now: int) -> 
     after = msgspec.structs.replace(
         held, visit_id=visit.visit_id, stage=at, open_key=planned_key(held.queue_id, held.visitor), previous=None
     )
-    return tx.rewrite("ticket.adopted", held, after, tx.line_at(held.line_key), more=More(visit=visit.visit_id))
+    line, more = tx.line_at(held.line_key), More(visit=visit.visit_id)
+    if held.state != "waiting" or visit.priority <= held.priority:
+        return tx.rewrite("ticket.adopted", held, after, line, more=more)
+    raised = msgspec.structs.replace(after, priority=visit.priority, sequence=tx.next_version)
+    return tx.rewrite("ticket.adopted", held, raised, line.counting(held, raised), more=more)
 
 
 def _parked(tx: Transaction, visit: Visit, choice: Choice, now: int) -> Visit:

@@ -29,6 +29,7 @@ from dawr.domain.errors import (
 )
 from dawr.domain.pin import new_pin, read_pin
 from dawr.domain.ticket import checked_visitor, open_key, planned_key
+from dawr.domain.visit import by_name_alone
 from dawr.operations.journeys import expect_advance, tell
 from dawr.operations.operation import Operation, View
 from dawr.operations.rows import DESKS, PINS, VISITS
@@ -145,7 +146,9 @@ class Done(_Leaving, frozen=True):
         if ticket is None:
             raise PinWrong
         visit = tx.get(VISITS, ticket.visit_id)
-        refusal = judge(tx, visit, queue, pin, self.attempt)
+        if not visit.may_try_by_name(now):
+            raise PinWrong
+        refusal = judge(tx, visit, queue, pin, self.attempt, by_name=True)
         return PinWrong() if refusal is not None else _went(tx, finish(tx, ticket, now, "pin"), now)
 
     def _single(self, tx: Transaction, queue: Queue, ticket: Ticket, pin: str | None, now: int) -> Went | Refused:
@@ -173,9 +176,11 @@ def _went(tx: Transaction, ticket: Ticket, now: int) -> Went:
     return Went(ticket, whereabouts(tx, visit, now))
 
 
-def judge(tx: Transaction, visit: Visit, queue: Queue, pin: str | None, attempt: str) -> PinRefused | None:
+def judge(
+    tx: Transaction, visit: Visit, queue: Queue, pin: str | None, attempt: str, *, by_name: bool = False
+) -> PinRefused | None:
     """None: the PIN is right. A wrong one is counted, and so is another queue's; one changed just now is not."""
-    now = tx.now
+    now, attempt = tx.now, by_name_alone(attempt) if by_name else attempt
     if visit.locked_at is not None:
         return VisitLocked()
     if pin is None:
@@ -267,7 +272,9 @@ class LookAtPin(View[tuple[Queue, int, Pin | None]], frozen=True):
         queue = tx.venue.queue(self.queue)
         pin = tx.find(PINS, queue.id)
         may = self.is_manager or _sits_at(tx, queue.id, self.actor)
-        return queue, tx.venue.pin_length, pin if may and pin is not None and pin.day == tx.day else None
+        todays = pin if pin is not None and pin.day == tx.day else None
+        length = tx.venue.pin_length if todays is None else len(todays.pin)
+        return queue, length, todays if may else None
 
 
 def must_sit_at(tx: Transaction, queue_id: QueueId, *, is_manager: bool) -> None:
@@ -316,10 +323,10 @@ def _rotate(tx: Transaction, queue_id: QueueId, chance: str, now: int, wanted: s
 
 def _unused(tx: Transaction, queue_id: QueueId, chance: str) -> str:
     """No other queue's, and not the one that this queue had a moment ago."""
-    todays = [row for row in tx.all(PINS) if row.day == tx.day]
+    taken = [row.pin for row in tx.all(PINS) if row.day == tx.day]
     mine = tx.find(PINS, queue_id)
-    earlier = [] if mine is None else [pin for pin, _ in msgspec.json.decode(mine.rotated)]
-    return new_pin(chance, tx.venue.pin_length, [*(row.pin for row in todays), *earlier])
+    avoided = [] if mine is None else [mine.pin, *mine.earlier(tx.now)]
+    return new_pin(chance, tx.venue.pin_length, taken, avoided)
 
 
 def _free(tx: Transaction, queue_id: QueueId, pin: str, now: int) -> str:

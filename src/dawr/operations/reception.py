@@ -194,7 +194,7 @@ class MoveTo(_OfStage, frozen=True):
 
 
 class AddStage(_OfStage, frozen=True):
-    """One more stage, behind the others. Where nothing was left to do, it is entered."""
+    """One more stage, behind the others."""
 
     pin: bool = True
 
@@ -284,6 +284,8 @@ class ChangePath(OfVisit, frozen=True):
             else stage
             for stage in plan_for(tx.venue, journey, audience)
         ]
+        planned = {stage.queue for stage in plan}
+        plan += [stage for stage in known.values() if stage.state in DONE_WITH and stage.queue not in planned]
         if not any(stage.state == "in_queue" for stage in plan):
             visit = _out_of_queue(tx, visit, now)
         visit = msgspec.structs.replace(visit, journey=journey.id, audience=audience)
@@ -312,10 +314,13 @@ class LookForVisitors(View[list[Ticket]], frozen=True):
 
     def wants(self, venue: Venue, wants: Wants) -> None:
         wants.current_lines.update(queue.id for queue in venue.queues)
-        wants.visitors.add(self.text.strip())
+        if self.text.isprintable():
+            wants.visitors.add(self.text.strip())
 
     def look(self, tx: Transaction, now: int) -> list[Ticket]:
         text = self.text.strip()
+        if not text.isprintable():
+            return []
         code = read_session_code(tx.venue, text)
         if code is not None:
             return [t for t in _with_number(tx, code.queue, code.day, code.number) if check_of(t) == code.check]

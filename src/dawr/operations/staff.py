@@ -168,7 +168,7 @@ class Prioritize(OfTicket[Ticket], frozen=True):
         )
         visit = tx.find(VISITS, before.visit_id)
         if visit is not None and visit.ticket_id == before.ticket_id:
-            changed = msgspec.structs.replace(visit, priority=self.priority)
+            changed = msgspec.structs.replace(visit, priority=self.priority, why=self.why)
             tx.put_visit(changed.remembering(visit, after.version))
         return after
 

@@ -41,6 +41,15 @@ def call_after(tx: Transaction, desk_id: DeskId, now: int) -> None:
         set_alarm(tx, "call", desk_id, now + seconds * 1000)
 
 
+def take_back_miss(tx: Transaction, desk_id: DeskId) -> None:
+    """Somebody did not miss their call there after all."""
+    if _auto_call(tx.venue, desk_id) is None:
+        return
+    desk = tx.find(DESKS, desk_id)
+    if desk is not None and desk.misses:
+        tx.put(DESKS, msgspec.structs.replace(desk, misses=desk.misses - 1))
+
+
 def _auto_call(venue: Venue, desk_id: DeskId) -> int | None:
     codes = [code for desk in venue.desks if desk.id == desk_id for code in desk.queues]
     return min((seconds for code in codes if (seconds := venue.queue(code).auto_call) is not None), default=None)

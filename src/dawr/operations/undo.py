@@ -14,7 +14,7 @@ from dawr.domain.errors import CannotUndo, ChangedSince, LineEnded, PlaceTaken, 
 from dawr.domain.events import NOTHING_MORE
 from dawr.operations.rows import VISITS
 from dawr.operations.ticket import OfTicket
-from dawr.operations.timers import call_after, set_timers
+from dawr.operations.timers import call_after, set_timers, take_back_miss
 from dawr.operations.transaction import Transaction
 
 MS_PER_MINUTE: Final = 60_000
@@ -53,6 +53,8 @@ class Undo(OfTicket[Ticket], frozen=True):
             tx.put_visit(visit)
         if ticket.desk_id is not None and restored.desk_id is None:
             call_after(tx, ticket.desk_id, now)
+        if ticket.state == "missed" and ticket.desk_id is not None:
+            take_back_miss(tx, ticket.desk_id)
         if restored.state in BEGUN_AGAIN:
             set_timers(tx, BEGUN_AGAIN[restored.state], undone, now)
         return undone
@@ -98,5 +100,7 @@ def _visit_before(tx: Transaction, ticket: Ticket, now: int) -> Visit | None:
 def _give_up(tx: Transaction, ticket: Ticket, following: Ticket, now: int) -> None:
     if following.state != "waiting" or following.previous is not None:
         raise PlaceTaken(ticket.label, f"the visitor is {following.state} in queue {following.queue_id} by now.")
+    if following.from_ticket_id != ticket.ticket_id:
+        raise PlaceTaken(ticket.label, f"the visitor had number {following.label} before they came from here.")
     tx.must_have(lines=[following.line_key])
     tx.record("leave", following.after("leave", now), before=following)

@@ -2,6 +2,8 @@
 
 from typing import ClassVar, Literal
 
+import msgspec
+
 from dawr.domain import Line, More, Queue, QueueCode, Ticket, TicketId, Venue, Verb, Visit, VisitId, Why
 from dawr.domain.errors import InvalidValue, JoinedTooOften, TicketInWrongState
 from dawr.domain.events import NOTHING_MORE
@@ -66,6 +68,8 @@ class Issue(Operation[Joined], frozen=True):
     def _issue(self, tx: Transaction, queue: Queue, visitor: str, now: int) -> Joined:
         line = tx.line(queue.id).with_next_number(queue)
         visit = Visit(tx.venue.id, self.visit_id, self.secret_hash, visitor, "open", now, ticket_id=self.ticket_id)
+        if self.priority:
+            visit = msgspec.structs.replace(visit, priority=self.priority, why=self.why)
         tx.put(VISITS, visit)
         ticket = Ticket(
             venue_id=tx.venue.id,

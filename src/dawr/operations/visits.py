@@ -97,10 +97,11 @@ class StartVisit(Operation[Whereabouts], frozen=True):
             audience=self.audience,
             name=None if self.name is None else checked_visitor(self.name, field="name"),
             priority=self.priority,
+            why=self.why if self.priority else None,
         ).with_plan(plan_for(tx.venue, journey, self.audience))
         choice = journeys.choose(tx, visit, now)
         journeys.tell(tx, visit, "visit.started", journey=journey.id)
-        visit = journeys.go_on(tx, visit, now, choice, why=self.why)
+        visit = journeys.go_on(tx, visit, now, choice)
         tx.put_visit(visit)
         return whereabouts(tx, visit, now)
 

@@ -76,14 +76,17 @@ class Limits:
             charged.append(verdict)
         return charged
 
-    async def try_pin(self, raw: RawRequest) -> list[Verdict]:
-        """Charge a try to the address; one that does not fail gives it back (`pin_tries.py`)."""
-        if not self._on:
-            return []
-        verdict = await self._limiter.charge(self._pin, self._address(raw))
-        if not verdict.allowed:
-            raise self.refusal(verdict)
-        return [verdict]
+    async def may_try_pin(self, raw: RawRequest) -> None:
+        """Refuse an address whose failures are used up. It is asked by a charge that is given back at once."""
+        if self._on:
+            verdict = await self._limiter.charge(self._pin, self._address(raw))
+            if not verdict.allowed:
+                raise self.refusal(verdict)
+            await self.give_back(verdict)
+
+    async def charge_pin(self, raw: RawRequest) -> None:
+        if self._on:
+            await self._limiter.charge(self._pin, self._address(raw))
 
     def _whose(self, limit: str, caller: Caller, raw: RawRequest) -> tuple[Policy, str]:
         if not caller.is_known:

@@ -4,23 +4,21 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from dawr.domain.errors import NumberWrong, PinForeign, PinWrong
+from dawr.domain.errors import NotInPlan, NotItsTurn, NumberWrong, PinForeign, PinWrong
 from dawr.web.routes import Parts, Request
+
+FAILURES = (PinWrong, PinForeign, NumberWrong, NotInPlan, NotItsTurn)
 
 
 @asynccontextmanager
 async def trying_pin(parts: Parts, request: Request[Any]) -> AsyncIterator[None]:
-    """Charged before the PIN is looked at, and given back unless it, or the number, was wrong.
+    """An address whose failures are used up is refused. Charged is what failed, so tries under way are no burden.
 
-    Whoever used theirs up is refused. A number that was guessed wrong counts too: it is how a stranger would look for
-    where somebody is.
+    A guess of where somebody is counts too: it is how a stranger would look for them.
     """
-    charged = await parts.limits.try_pin(request.raw)
+    await parts.limits.may_try_pin(request.raw)
     try:
         yield
-    except (PinWrong, PinForeign, NumberWrong):
+    except FAILURES:
+        await parts.limits.charge_pin(request.raw)
         raise
-    except BaseException:
-        await parts.limits.give_back(*charged)
-        raise
-    await parts.limits.give_back(*charged)

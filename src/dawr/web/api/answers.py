@@ -101,7 +101,7 @@ class TicketAnswer(msgspec.Struct, frozen=True):
     visit: str
     """Without the secret: staff's routes take it."""
     stage: int | None
-    """Which one of the visit's plan this is, from 0; null: the visit has no plan."""
+    """Which one of the visit's plan this was when it was issued, from 0; null: the visit has no plan."""
     can_undo: bool
     """Whether what happened last is one that can be undone: `undo` with this `version`."""
 

@@ -4,9 +4,9 @@
 -- Another visit under an id that is taken is refused: its visitor would be NULL.
 INSERT INTO visits (
     venue_id, visit_id, secret_hash, visitor, state, started_at, finished_at, left_at, ticket_id,
-    expired_at, open_key, journey, audience, name, priority, stages, pin_failures, locked_at, previous
+    expired_at, open_key, journey, audience, name, priority, stages, pin_failures, locked_at, previous, why
 ) VALUES (
-    ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19
+    ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20
 )
 ON CONFLICT (venue_id, visit_id) DO UPDATE SET
     visitor = CASE WHEN visits.visitor = excluded.visitor AND visits.started_at = excluded.started_at
@@ -25,12 +25,13 @@ ON CONFLICT (venue_id, visit_id) DO UPDATE SET
     stages = excluded.stages,
     pin_failures = excluded.pin_failures,
     locked_at = excluded.locked_at,
-    previous = excluded.previous;
+    previous = excluded.previous,
+    why = excluded.why;
 
 -- name: visits_by_key
 SELECT
     venue_id, visit_id, secret_hash, visitor, state, started_at, finished_at, left_at, ticket_id,
-    expired_at, open_key, journey, audience, name, priority, stages, pin_failures, locked_at, previous
+    expired_at, open_key, journey, audience, name, priority, stages, pin_failures, locked_at, previous, why
 FROM visits
 WHERE venue_id = ?1 AND visit_id = ?2;
 
@@ -38,6 +39,6 @@ WHERE venue_id = ?1 AND visit_id = ?2;
 -- The one planned visit that a visitor has open.
 SELECT
     venue_id, visit_id, secret_hash, visitor, state, started_at, finished_at, left_at, ticket_id,
-    expired_at, open_key, journey, audience, name, priority, stages, pin_failures, locked_at, previous
+    expired_at, open_key, journey, audience, name, priority, stages, pin_failures, locked_at, previous, why
 FROM visits
 WHERE venue_id = ?1 AND open_key = ?2;

@@ -12,6 +12,7 @@ ALTER TABLE visits ADD COLUMN stages text;
 ALTER TABLE visits ADD COLUMN pin_failures text;
 ALTER TABLE visits ADD COLUMN locked_at bigint;
 ALTER TABLE visits ADD COLUMN previous text;
+ALTER TABLE visits ADD COLUMN why text;
 CREATE UNIQUE INDEX visits_one_open_plan_per_visitor ON visits (venue_id, open_key) WHERE open_key IS NOT NULL;
 
 ALTER TABLE tickets ADD COLUMN stage integer;

@@ -22,6 +22,7 @@ CREATE TABLE visits (
     pin_failures TEXT,
     locked_at INTEGER,
     previous TEXT,
+    why TEXT,
     PRIMARY KEY (venue_id, visit_id)
 ) STRICT, WITHOUT ROWID;
 INSERT INTO visits (venue_id, visit_id, secret_hash, visitor, state, started_at, finished_at, left_at, ticket_id)
