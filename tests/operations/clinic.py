@@ -97,7 +97,7 @@ STORED = (
     planned(53, ECG, VISIT_IN_LINE, stage=0, state="waiting"),
     planned(54, EYE, VISIT_AT_ITS_END, stage=0, state="serving", called_at=NOW - 2, started_at=NOW - 1),
     FINISHED,
-    planned(56, XRAY, VISIT_GONE_ON, stage=1, state="waiting", visitor="visitor-55"),
+    planned(56, XRAY, VISIT_GONE_ON, stage=1, state="waiting", visitor="visitor-55", from_ticket_id="t55"),
 )
 SINGLE = tuple(ticket for ticket in STORED if ticket.stage is None)
 PIN_OF = {LAB: "11", XRAY: "22", ECG: "07"}

@@ -133,12 +133,19 @@ class DeskModel(PinModel):
             self._alarm("miss", ticket["ticket_id"], self.now + queue["miss_after"] * 1000)
         if verb == "hold" and queue["hold_limit"]:
             self._alarm("hold", ticket["ticket_id"], self.now + queue["hold_limit"] * 1000)
-        if desk is None or not any(self.queues[code]["auto_call"] for code in self.served_at[desk]):
+        if desk is None or not self._calls_by_itself(desk):
             return
         if verb in {"finish", "miss", "leave", "expire"}:
             self._call_after(desk)
         if desk in self.desks and verb in {"start", "finish", "miss"}:
             self.desks[desk]["misses"] = self.desks[desk]["misses"] + 1 if verb == "miss" else 0
+
+    def _did_not_miss(self, desk: str) -> None:
+        if desk in self.desks and self._calls_by_itself(desk):
+            self.desks[desk]["misses"] = max(0, self.desks[desk]["misses"] - 1)
+
+    def _calls_by_itself(self, desk: str) -> bool:
+        return any(self.queues[queue]["auto_call"] for queue in self.served_at[desk])
 
     # What it is made of
 

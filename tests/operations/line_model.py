@@ -217,6 +217,11 @@ class LineModel:
         self._changed()
         return {"why": why, "overtaken": people}
 
+    def _overtakes(self, ticket: Row, priority: int) -> int:
+        """How many are ahead of a waiting one now and would be behind it, with another priority."""
+        line: list[int] = self.line(line_of(ticket))["waiting"]
+        return self.ahead(ticket) - sum(line[priority:])
+
     def _happened(self, kind: str, queue: str | None, ticket: str | None = None, **more: Plain) -> None:
         self._changed()
         self.events.append((len(self.events) + 1, kind, queue, ticket, self.now, self.actor, more))

@@ -33,7 +33,7 @@ from dawr.operations.undo import Undo
 from dawr.operations.visitor import Issue, Leave, Rejoin
 from dawr.operations.visits import EnterByLink, LeaveByLink, RejoinByLink, StartVisit
 from dawr.reliability.idempotency import Claim
-from tests.operations.line_model import No, Plain, Seen, line_of
+from tests.operations.line_model import No, Plain, Seen
 from tests.operations.undo_model import UndoModel
 
 ONE_VERB: dict[type[Operation[Any]], str] = {
@@ -144,7 +144,8 @@ class Model(UndoModel):
             open_key=f"{queue}:{visitor}",
             visit_id=operation.visit_id,
         )
-        self._new_visit(operation.visit_id, operation.secret_hash, visitor, ticket_id=operation.ticket_id)
+        given: dict[str, Any] = {"priority": operation.priority, "why": operation.why} if operation.priority else {}
+        self._new_visit(operation.visit_id, operation.secret_hash, visitor, ticket_id=operation.ticket_id, **given)
         return self._place(ticket)
 
     def _call_next(self, operation: CallNext) -> Plain:
@@ -186,14 +187,13 @@ class Model(UndoModel):
     def _prioritize(self, operation: Prioritize) -> Plain:
         """Behind everybody of that priority. It goes along with the visit."""
         ticket, priority = self._ticket(operation.ticket_id), operation.priority
-        alike = [t for t in self._of_line(line_of(ticket)) if t["state"] == "waiting" and t["priority"] >= priority]
         more = {}
         if priority > ticket["priority"] and ticket["state"] == "waiting":
-            more = self._overtaking(operation.why, self.ahead(ticket) - len(alike))
+            more = self._overtaking(operation.why, self._overtakes(ticket, priority))
         visit = self.visits[ticket["visit_id"]]
         before = dict(visit)
         self._verb(ticket, "prioritize", more=more, priority=priority, where="last")
-        visit["priority"] = priority
+        visit |= {"priority": priority, "why": operation.why}
         self._remember(ticket, visit, before)
         return ticket
 

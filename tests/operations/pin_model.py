@@ -73,7 +73,10 @@ class PinModel(ReceptionModel):
             raise No("not-in-queue")
         if planned is None:
             raise No("pin-wrong")
-        refusal = self._judge(self.visits[planned["visit_id"]], queue, operation.pin, operation.attempt)
+        visit = self.visits[planned["visit_id"]]
+        if len(self._failures(visit, by_name=True)) >= MOST_FAILURES:
+            raise No("pin-wrong")
+        refusal = self._judge(visit, queue, operation.pin, f"~{operation.attempt}")
         return {"refused": "pin-wrong"} if refusal else self._examined(planned, "pin")
 
     def _done_by_staff(self, queue: str, ticket: Row | None) -> Plain:
@@ -120,7 +123,7 @@ class PinModel(ReceptionModel):
         recent = [[at, by] for at, by in visit["failures"] if self.now - at < WINDOW_MS]
         visit["failures"] = [*recent, [self.now, attempt]]
         self._happened("pin.failed", queue, visit=visit["visit_id"])
-        if len(visit["failures"]) >= MOST_FAILURES:
+        if len(self._failures(visit, by_name=False)) >= MOST_FAILURES:
             visit["locked_at"] = self.now
             self._tell("visit.locked", visit)
         row = self._todays_pins().get(queue)
@@ -129,6 +132,11 @@ class PinModel(ReceptionModel):
             row["failures"] = [*failures, self.now][-WARNED_AT:]
             if len(failures) == WARNED_AT - 1:
                 self._happened("pin.warned", queue)
+
+    def _failures(self, visit: Row, *, by_name: bool) -> list[str]:
+        """Of those who knew the visitor's name alone, or of the others: nobody is locked out by their name."""
+        recent = [by for at, by in visit["failures"] if self.now - at < WINDOW_MS]
+        return [by for by in recent if by.startswith("~") == by_name]
 
     def _must_sit_at(self, queue: str, *, is_manager: bool) -> None:
         taken = {desk: row["occupant"] for desk, row in self.desks.items() if row["state"] != "closed"}
@@ -156,8 +164,9 @@ class PinModel(ReceptionModel):
     def _made(self, queue: str, chance: str) -> str:
         """Made of chance, as the code makes it; that nobody else has it is looked at here."""
         todays = [row["pin"] for row in self._todays_pins().values()]
-        earlier = [pin for pin, _ in self.pins[queue]["rotated"]] if queue in self.pins else []
-        pin = new_pin(chance, 2, [*todays, *earlier])
+        mine = self.pins.get(queue, {"pin": "none", "rotated": []})
+        earlier = [pin for pin, ended in mine["rotated"] if self.now - ended < ROTATED_MS]
+        pin = new_pin(chance, 2, todays, [mine["pin"], *earlier])
         assert pin not in todays
         assert pin not in earlier
         return pin

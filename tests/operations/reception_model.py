@@ -123,6 +123,8 @@ class ReceptionModel(VisitModel):
             {**known.get(stage["queue"], stage), "pin": stage["pin"], "fixed": stage["fixed"]}
             for stage in self._plan(journey, audience)
         ]
+        planned = {stage["queue"] for stage in stages}
+        stages += [stage for stage in known.values() if stage["state"] in DONE and stage["queue"] not in planned]
         if not any(stage["state"] == "in_queue" for stage in stages):
             self._out_of_queue(visit)
         visit |= {"journey": journey["id"], "audience": audience}

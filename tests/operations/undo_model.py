@@ -20,7 +20,7 @@ class UndoModel(DeskModel):
             raise No("line-ended")
         if before["open_key"] != ticket["open_key"] and self._open(before["open_key"]) is not None:
             raise No("place-taken")
-        was_at = ticket["desk_id"]
+        was_at, was_missed = ticket["desk_id"], ticket["state"] == "missed"
         comes_back = self._put_visit_back(ticket, replaced)
         self._put_line_back(ticket, replaced)
         ticket.update(before)
@@ -31,6 +31,8 @@ class UndoModel(DeskModel):
         ticket["version"] = len(self.events)
         if was_at is not None and ticket["desk_id"] is None:
             self._call_after(was_at)
+        if was_missed and was_at is not None:
+            self._did_not_miss(was_at)
         if ticket["state"] in {"called", "held"}:
             self._set_timers(ticket, {"called": "call", "held": "hold"}[ticket["state"]])
         return ticket
@@ -48,7 +50,8 @@ class UndoModel(DeskModel):
         has_gone_on: bool = visit["ticket_id"] != before["ticket_id"]
         if has_gone_on:
             following = self.tickets[visit["ticket_id"]]
-            if following["state"] != "waiting" or self.replaced[following["ticket_id"]] is not None:
+            is_adopted = following["from_ticket_id"] != ticket["ticket_id"]
+            if following["state"] != "waiting" or is_adopted or self.replaced[following["ticket_id"]] is not None:
                 raise No("place-taken")
             self._change(following, "leave")
             self._remember(following, visit, dict(visit))

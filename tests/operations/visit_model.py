@@ -37,11 +37,12 @@ class VisitModel(LineModel):
             journey=journey["id"],
             audience=operation.audience,
             priority=operation.priority,
+            why=operation.why if operation.priority else None,
             stages=self._plan(journey, operation.audience),
         )
         choice = self._choice(visit)
         self._tell("visit.started", visit)
-        self._go_on(visit, *choice, why=operation.why)
+        self._go_on(visit, *choice)
         return self._whereabouts(visit)
 
     def enter_by_link(self, operation: EnterByLink) -> Plain:
@@ -102,14 +103,14 @@ class VisitModel(LineModel):
         else:
             self._go_on(visit, ats, candidates)
 
-    def _go_on(self, visit: Row, ats: list[int], candidates: list[Row], why: str | None = None) -> None:
+    def _go_on(self, visit: Row, ats: list[int], candidates: list[Row]) -> None:
         best = best_of(candidates)
         if not ats:
             self._end_visit(visit, "finished")
         elif best is None:
             self._park(visit, ats, candidates)
         else:
-            self._enter(visit, ats[candidates.index(best)], why)
+            self._enter(visit, ats[candidates.index(best)])
 
     def _enter_next(self, visit: Row) -> Row:
         self._must_be_under_way(visit)
@@ -118,26 +119,27 @@ class VisitModel(LineModel):
         self._go_on(visit, *self._choice(visit))
         return visit
 
-    def _enter(self, visit: Row, at: int, why: str | None = None) -> None:
+    def _enter(self, visit: Row, at: int) -> None:
         queue, visitor = visit["stages"][at]["queue"], visit["visitor"]
         own = self._open(f"{queue}:{visitor}")
         if own is not None and self._has_ended(own):
             self._end(own, "expire")
             own = None
-        ticket = self._next_ticket(visit, queue, at, why) if own is None else self._adopt(visit, own, at)
+        if own is not None and own["state"] in {"waiting", "called", "serving"}:
+            ticket = self._adopt(visit, own, at)
+        else:
+            ticket = self._next_ticket(visit, queue, at)
         stages = [dict(stage, state="locked") if stage["state"] == "ready" else stage for stage in visit["stages"]]
         stages[at] = stages[at] | {"state": "in_queue", "ticket_id": ticket["ticket_id"], "number": ticket["number"]}
         visit |= {"stages": stages, "ticket_id": ticket["ticket_id"], "changed_by": None}
 
-    def _next_ticket(
-        self, visit: Row, queue: str, stage: int | None, why: str | None = None, came_from: Row | None = None
-    ) -> Row:
-        """At the end of that line. The priority goes along, and whoever gave it said why."""
+    def _next_ticket(self, visit: Row, queue: str, stage: int | None, came_from: Row | None = None) -> Row:
+        """At the end of that line. The priority goes along, and why it was given."""
         if self._is_full(queue):
             raise No("queue-full")
         priority = visit["priority"] if came_from is None else came_from["priority"]
         waiting = self.line(self.current(queue))["waiting"]
-        more = {} if why is None else self._overtaking(why, sum(waiting[:priority]))
+        more = self._overtaking(visit["why"] or "other", sum(waiting[:priority]))
         return self._give_number(
             queue,
             self._upcoming_id(),
@@ -151,13 +153,20 @@ class VisitModel(LineModel):
         )
 
     def _adopt(self, visit: Row, own: Row, at: int) -> Row:
-        """The visitor stands there with a ticket of their own: it is the stage's now, and its link leads nowhere."""
+        """The visitor stands there with a ticket of their own: it is the stage's now, and its link leads nowhere.
+
+        It is called as early as the visit's priority says.
+        """
         single = self.visits[own["visit_id"]]
         self._end_visit(single, "left")
         single["ticket_id"] = None
         own |= {"visit_id": visit["visit_id"], "stage": at, "open_key": f"{own['queue_id']}/{own['visitor']}"}
         self.replaced[own["ticket_id"]] = None
-        self._happened("ticket.adopted", own["queue_id"], own["ticket_id"], visit=visit["visit_id"])
+        more: Row = {"visit": visit["visit_id"]}
+        if own["state"] == "waiting" and visit["priority"] > own["priority"]:
+            more |= self._overtaking(visit["why"] or "other", self._overtakes(own, visit["priority"]))
+            own |= {"priority": visit["priority"], "sequence": self._sit_down(own["ticket_id"], "last")}
+        self._happened("ticket.adopted", own["queue_id"], own["ticket_id"], **more)
         own["version"] = len(self.events)
         return own
 
@@ -190,9 +199,9 @@ class VisitModel(LineModel):
     # What could be next
 
     def _choice(self, visit: Row) -> tuple[list[int], list[Row]]:
-        """Who waits to enter a stage keeps to it."""
+        """Who waits to enter a stage keeps to it, as long as it takes them."""
         ready = [at for at, stage in enumerate(visit["stages"]) if stage["state"] == "ready"]
-        ats = ready or self._next_stages(visit)
+        ats = ready if best_of(self._candidates(visit, ready)) is not None else self._next_stages(visit)
         return ats, self._candidates(visit, ats)
 
     def _next_stages(self, visit: Row) -> list[int]:
@@ -249,6 +258,7 @@ class VisitModel(LineModel):
             "journey": None,
             "audience": None,
             "priority": 0,
+            "why": None,
             "stages": None,
             "failures": [],
             "locked_at": None,

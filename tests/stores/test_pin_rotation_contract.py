@@ -1,5 +1,6 @@
 """The PINs of a venue's queues: all different, changed by managers and by whoever sits there, and in no event."""
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -183,7 +184,9 @@ async def test_to_whoever_guesses_a_visitor_who_is_here_is_as_unknown_as_one_who
 
     assert told[:7] == told[7:]
     assert {kind for kind, _, _ in told} == {PinWrong, NotInQueue}
-    assert await database.rows("SELECT count(*) FROM visits WHERE locked_at IS NOT NULL") == [(1,)]
+    assert await database.rows("SELECT count(*) FROM visits WHERE locked_at IS NOT NULL") == [(0,)]
+    ((failures,),) = await database.rows("SELECT pin_failures FROM visits WHERE pin_failures IS NOT NULL")
+    assert len(msgspec.json.decode(failures)) == 5
 
 
 async def test_done_carries_a_visit_with_a_plan_on(engine: Engine, store: Store, clinic: Venue) -> None:

@@ -281,10 +281,10 @@ async def test_on_another_path_what_was_done_stays_done(engine: Engine, store: S
     back = await engine.do(clinic.id, ChangePath(seen.visit.visit_id, "تجنيد"))
 
     assert ticket_of(stays) == ticket_of(at_xray)
-    assert stages_of(stays.visit) == {"xray": "in_queue"}
-    assert stages_of(moves.visit) == {"eye": "locked", "xray": "in_queue"}
+    assert stages_of(stays.visit) == {"xray": "in_queue", "lab": "completed"}
+    assert stages_of(moves.visit) == {"eye": "locked", "xray": "in_queue", "lab": "completed"}
     assert (moves.visit.journey, moves.visit.audience) == ("women", "women")
-    assert stages_of(back.visit) == {"lab": "locked", "xray": "in_queue", "ent": "locked"}
+    assert stages_of(back.visit) == {"lab": "completed", "xray": "in_queue", "ent": "locked"}
     assert await store.faults() == []
 
 

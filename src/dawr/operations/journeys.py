@@ -252,6 +252,8 @@ def _adopted(tx: Transaction, visit: Visit, held: Ticket, at: int, now: int) -> 
     line, more = tx.line_at(held.line_key), More(visit=visit.visit_id)
     if held.state != "waiting" or visit.priority <= held.priority:
         return tx.rewrite("ticket.adopted", held, after, line, more=more)
+    overtaken = tx.ahead_of(held) - line.ahead_of_newcomer(visit.priority)
+    more = msgspec.structs.replace(overtaking(tx, visit.why or "other", overtaken), visit=visit.visit_id)
     raised = msgspec.structs.replace(after, priority=visit.priority, sequence=tx.next_version)
     return tx.rewrite("ticket.adopted", held, raised, line.counting(held, raised), more=more)
 
