@@ -29,7 +29,7 @@ from tests.operations.wishes import ACTORS, DESKS, HOUR, MINUTE, MOODS, QUEUES, 
 from tests.stores.databases import Database
 
 KEEP_MS = 30 * MINUTE
-PASSING = [1, SECOND, 20 * SECOND, 30 * SECOND, MINUTE, 2 * MINUTE, 5 * MINUTE, 11 * MINUTE, 40 * MINUTE]
+PASSING = [1, SECOND, 20 * SECOND, 30 * SECOND, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 40 * MINUTE]
 LEAPS = [7 * HOUR, 25 * HOUR, -HOUR]
 TOLD = ("visit", "next", "why", "overtaken")
 """What is compared of the facts in an event."""

@@ -106,8 +106,11 @@ MOODS: list[dict[str, int]] = [
     },
     {"verb": 60, "pin": 20, "undo": 20, "sweep": 1, "retry": 2},
     {"start visit": 30, "pin": 40, "visit": 25, "call next": 20, "transfer": 5, "desk": 5, "queue": 6},
+    {"guess": 60, "no show": 30, "call next": 30, "pin": 10},
 ]
-"""What people wish for at one moment, and how often: anything, to go on with their tickets, or with their visits."""
+"""What people wish for at one moment, and how often: anything; to go on with their tickets, or with their visits; or
+nothing good.
+"""
 
 
 def a_clinic() -> Venue:
@@ -156,6 +159,8 @@ class Wishes:
             "call next": self._call_next,
             "verb": self._verb,
             "pin": self._pin,
+            "guess": self._guess,
+            "no show": self._no_show,
             "visit": self._of_visit,
             "transfer": self._transfer,
             "undo": self._undo,
@@ -244,6 +249,19 @@ class Wishes:
             return VerifyPin(queue, pin, attempt, link=self._link(visit))
         number = None if stage is None else stage["number"] + self._rarely(0.05)
         return VerifyPin(queue, pin, attempt, visitor=visit["visitor"], number=number)
+
+    def _guess(self, queue: str) -> Operation[Any]:
+        """Always the same visitor, so that somebody tries once too often."""
+        visits = [visit for visit in self._visits() if self._stage_of(visit)]
+        if not visits:
+            return self._start_visit(queue)
+        stage = self._stage_of(visits[0]) or {"queue": queue}
+        pin = f"{self.luck.randrange(100):02}"
+        return VerifyPin(stage["queue"], pin, self._attempt(), link=self._link(visits[0]))
+
+    def _no_show(self, queue: str) -> Operation[Any]:
+        called = [ticket for ticket in self.model.tickets.values() if ticket["state"] == "called" and ticket["desk_id"]]
+        return Miss(TicketId(self.luck.choice(called)["ticket_id"])) if called else self._call_next(queue)
 
     def _typed(self, queue: str, *, guesses: bool = False) -> str | None:
         """Mostly the right one, sometimes one that is or was another; some people guess."""
