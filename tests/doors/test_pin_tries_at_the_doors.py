@@ -11,7 +11,7 @@ import pytest
 from tests.doors.exams import LOGIN, STATUS, VERIFY, a_patient_id
 from tests.doors.roles import OWNER, PASSWORD, signed_in
 from tests.doors.test_limits_at_the_doors import must_be_told_to_wait
-from tests.running import Answer, Client, DawrServer, must_be_problem, set_up, venue_document
+from tests.running import Answer, Client, DawrServer, at_once, must_be_problem, set_up, venue_document
 
 MOST = 100
 QUARTER_SECONDS = 15 * 60
@@ -112,13 +112,32 @@ def test_only_a_wrong_pin_is_a_failure(phone: Phone) -> None:
     patient, number = phone.login()
 
     for _ in range(15):
-        must_be_problem(phone.verify(patient, number + 1), 403, "number-wrong")
         must_be_problem(phone.verify(a_patient_id(), number), 404, "unknown-visit")
         must_be_problem(phone.verify(patient, number, "1"), 422, "invalid-value")
 
     assert phone.verify(patient, number, phone.pin()).status == 200
     for _ in range(15):
         assert phone.verify(*phone.login(), phone.pin()).status == 200
+
+
+def test_a_number_that_was_guessed_wrong_is_a_failure_too(phone: Phone) -> None:
+    phone.fail(MOST - 10)
+    patient, number = phone.login()
+
+    for _ in range(10):
+        must_be_problem(phone.verify(patient, number + 1), 403, "number-wrong")
+
+    must_be_told_to_wait(phone.verify(patient, number + 1), "pin", seconds=QUARTER_SECONDS)
+
+
+def test_a_hall_that_types_the_right_pin_at_once_is_held_back_by_nothing(server: DawrServer, phone: Phone) -> None:
+    patients, pin = [phone.login() for _ in range(MOST + 20)], phone.pin()
+
+    def leave(patient: tuple[str, int]) -> int:
+        with Client(server.url) as client:
+            return Phone(client, phone.address, phone.owner).verify(*patient, pin).status
+
+    assert set(at_once(leave, patients)) == {200}
 
 
 def test_a_retry_of_what_was_done_is_answered_although_the_address_is_held_back(phone: Phone) -> None:
