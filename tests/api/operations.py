@@ -118,7 +118,7 @@ def asked_for(things: Things) -> dict[str, Asked]:
         "queue-reset": Asked({}, {"clinic": things.code}),
         "queue-position": Asked({}, query=f"?clinic={things.code}&user={things.visitor}"),
         "patient-login": Asked({}, {**at_clinic, "gender": "male", "examType": "recruitment"}),
-        "patient-verify-pin": Asked({}, {**at_clinic, "clinic": "lab", "queueNumber": "nobody counts so"}),
+        "patient-verify-pin": Asked({}, {**at_clinic, "clinic": "lab", "pin": "1", "queueNumber": 1}),
         "patient-status": Asked({}, query=f"?ticket={things.planned}"),
         "my-position": Asked({}, query=f"?ticket={things.planned}"),
         "patient-my-position": Asked({}, query=f"?ticket={things.planned}"),

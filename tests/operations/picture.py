@@ -167,7 +167,7 @@ def _(visit: Visit) -> Plain:
     built = _builtins(visit)
     for name in ("venue_id", "open_key", "name", "previous"):
         del built[name]
-    built["failures"] = msgspec.json.decode(built.pop("pin_failures") or "[]")
+    built["failures"] = sorted(msgspec.json.decode(built.pop("pin_failures") or "[]"))
     if visit.stages is not None:
         built["stages"] = [
             {name: getattr(stage, name) for name in ("queue", "pin", "fixed", "state", "ticket_id", "number")}

@@ -12,7 +12,7 @@ from tests.stores.databases import Database, PostgresDatabase, SqliteDatabase
 OFTEN = {
     *(change.event for change in TICKET_VERBS.values()),
     *(f"ticket.{what}" for what in ("undone", "adopted")),
-    *(f"visit.{what}" for what in ("started", "parked", "finished", "left", "expired", "path_reset", "path_changed")),
+    *(f"visit.{what}" for what in ("started", "parked", "finished", "left", "path_reset", "path_changed")),
     *(f"pin.{what}" for what in ("made", "failed", "rotated")),
     *(f"desk.{what}" for what in ("opened", "on_break", "closed")),
 }
@@ -20,7 +20,7 @@ OFTEN = {
 SELDOM = {
     *(f"visit.{what}" for what in ("locked", "unlocked", "stage_added", "stage_skipped", "stage_completed")),
     *(f"queue.{what}" for what in ("opened", "closed", "paused", "resumed", "reset", "hours_began", "hours_ended")),
-    "visit.link_renewed",
+    *(f"visit.{what}" for what in ("expired", "link_renewed")),
 }
 REFUSALS = {
     *("cannot-undo", "changed-since", "undo-too-late", "place-taken", "line-ended", "ticket-in-wrong-state"),
@@ -46,8 +46,8 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
 @pytest.mark.parametrize(
     ("world", "examples"),
     [
-        ("sqlite", 20),
-        ("postgres", 8),
+        ("sqlite", 28),
+        ("postgres", 12),
         pytest.param("sqlite", 80, marks=pytest.mark.slow),
         pytest.param("postgres", 24, marks=pytest.mark.slow),
     ],

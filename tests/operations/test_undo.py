@@ -142,8 +142,8 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
 @pytest.mark.parametrize(
     ("world", "examples"),
     [
-        ("sqlite", 8),
-        ("postgres", 6),
+        ("sqlite", 6),
+        ("postgres", 5),
         pytest.param("sqlite", 60, marks=pytest.mark.slow),
         pytest.param("postgres", 20, marks=pytest.mark.slow),
     ],

@@ -356,5 +356,7 @@ def best_of(candidates: list[Row]) -> Row | None:
 
 
 def shown(visit: Row) -> Row:
-    """As it is compared."""
-    return {name: value for name, value in visit.items() if name != "changed_by"}
+    """As it is compared: who failed first at one moment is nobody's business."""
+    return {name: value for name, value in visit.items() if name != "changed_by"} | {
+        "failures": sorted(visit["failures"])
+    }

@@ -62,7 +62,7 @@ from tests.operations.model import Model
 SECOND, MINUTE, HOUR = 1000, 60_000, 3_600_000
 QUEUES = ("lab", "xray", "eye", "ent")
 DESKS = {"one": ["lab"], "two": ["lab", "xray"], "three": ["eye", "ent", "xray"]}
-JOURNEYS = ("full", "brief", "women-general")
+JOURNEYS = ("full", "brief", "women-general", "blood")
 ACTORS = ("amna", "badr", "noor")
 WHYS: tuple[Why, ...] = ("urgent", "elderly", "mistake")
 
@@ -106,7 +106,7 @@ MOODS: list[dict[str, int]] = [
     },
     {"verb": 60, "pin": 20, "undo": 20, "sweep": 1, "retry": 2},
     {"start visit": 30, "pin": 40, "visit": 25, "call next": 20, "transfer": 5, "desk": 5, "queue": 6},
-    {"guess": 60, "no show": 30, "call next": 30, "pin": 10},
+    {"guess": 60, "no show": 30, "call next": 30, "pin": 10, "give pin": 15},
 ]
 """What people wish for at one moment, and how often: anything; to go on with their tickets, or with their visits; or
 nothing good.
@@ -123,6 +123,7 @@ def a_clinic() -> Venue:
     journeys = (
         _journey("full", fixed=(Stage(QueueId("lab")),), free=("xray", "eye", "ent")),
         _journey("short", aliases=("brief",), free=("eye", "lab")),
+        _journey("blood", free=("lab",)),
         _journey(
             "women-general", audience="women", fixed=(Stage(QueueId("eye"), pin=False),), free=("ent", "xray", "lab")
         ),
@@ -256,7 +257,8 @@ class Wishes:
         if not visits:
             return self._start_visit(queue)
         stage = self._stage_of(visits[0]) or {"queue": queue}
-        pin = f"{self.luck.randrange(100):02}"
+        rotated = [pin for pin, _ in self.model.pins.get(stage["queue"], {"rotated": []})["rotated"]]
+        pin = self.luck.choice([*rotated, f"{self.luck.randrange(100):02}"])
         return VerifyPin(stage["queue"], pin, self._attempt(), link=self._link(visits[0]))
 
     def _no_show(self, queue: str) -> Operation[Any]:

@@ -73,5 +73,11 @@ def new_pin(chance: str, digits: int, taken: Iterable[str], avoided: Iterable[st
     """One that nobody else has, and none of those to avoid if there is another. `chance` is random, and makes it."""
     used, unwanted = set(taken), set(avoided)
     tries = (sha256(f"{chance}:{attempt}".encode()).digest() for attempt in range(MOST_TRIES))
-    free = [pin for digest in tries if (pin := f"{int.from_bytes(digest) % 10**digits:0{digits}}") not in used]
-    return next((pin for pin in free if pin not in unwanted), free[0])
+    pins = (f"{int.from_bytes(digest) % 10**digits:0{digits}}" for digest in tries)
+    second_best: list[str] = []
+    for pin in pins:
+        if pin not in used and pin not in unwanted:
+            return pin
+        if pin not in used:
+            second_best.append(pin)
+    return second_best[0]
