@@ -87,18 +87,6 @@ class Picture(View[Row], frozen=True):
         }
 
 
-class Alarms(View[dict[AlarmKey, int | None]], frozen=True):
-    """What is due, and when."""
-
-    keys: tuple[AlarmKey, ...]
-
-    def wants(self, venue: Venue, wants: Wants) -> None:  # noqa: ARG002 - a view is asked like this
-        wants.add(ALARMS, *self.keys)
-
-    def look(self, tx: Transaction, now: int) -> dict[AlarmKey, int | None]:  # noqa: ARG002
-        return {key: plain(tx.find(ALARMS, key)) for key in self.keys}
-
-
 @singledispatch
 def plain(result: object) -> Plain:
     """An answer as numbers, texts, lists and dicts. What an undo would need is seen when it is done."""
