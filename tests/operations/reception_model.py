@@ -9,6 +9,7 @@ from dawr.operations.reception import (
     CompleteStage,
     EndVisit,
     EnterStage,
+    MoveTo,
     NewLink,
     OfVisit,
     RemoveFromQueue,
@@ -58,6 +59,7 @@ class ReceptionModel(VisitModel):
             EnterStage: lambda visit, _: self._enter_next(visit),
             RemoveFromQueue: self._remove,
             EndVisit: self._go_home,
+            MoveTo: self._move,
             AddStage: self._add_stage,
             SkipStage: self._skip_stage,
             CompleteStage: self._complete_stage,
@@ -86,6 +88,12 @@ class ReceptionModel(VisitModel):
             self._verb(ticket, "leave", for_good=True)
         else:
             self._end_visit(visit, "left")
+
+    def _move(self, visit: Row, operation: MoveTo) -> None:
+        self._must_have_path(visit)
+        if self._stage_in_queue(visit) is None:
+            raise No("stage-in-wrong-state")
+        self.transfer(Transfer(visit["ticket_id"], operation.queue))
 
     def _add_stage(self, visit: Row, operation: AddStage) -> None:
         if visit["stages"] is None or self._pending(visit, operation.queue) is not None:

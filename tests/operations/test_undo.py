@@ -1,7 +1,5 @@
 """What was done to a ticket last is undone in the middle of any history, and leaves no trace but a used number."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -19,8 +17,7 @@ from dawr.operations.visitor import Leave
 from tests.operations.line_model import Row, Seen
 from tests.operations.machine import Venues, World, seeds, walk
 from tests.operations.model import Job
-from tests.operations.wishes import QUEUES, VERBS, Wishes
-from tests.stores.databases import Database, PostgresDatabase, SqliteDatabase
+from tests.operations.wishes import MINUTE, QUEUES, SECOND, VERBS, Wishes
 
 UNDONE = {change.event for verb, change in TICKET_VERBS.items() if verb not in {"issue", "expire"}}
 ADVANCES = {
@@ -45,6 +42,8 @@ class Regretting(Venues):
     def do_it_undo_it_and_do_it_again(self, seed: int) -> None:
         wishes = self.wishes(self.luck(seed))
         for _ in range(4):
+            self.clock.now += wishes.luck.choice([SECOND, MINUTE])
+            self.model.now = self.clock.now
             job = Job(self.something(wishes), None, "amna")
             self.do_and_undo(job)
             self.happen([job])
@@ -125,18 +124,6 @@ def assert_is_as_before(before: Row, after: Row, ticket_id: str, *, given_up: se
 
 def by_key(lines: list[Row]) -> dict[tuple[str, str, int], str]:
     return {(line["queue_id"], line["day"], line["round"]): str(line) for line in lines}
-
-
-@pytest.fixture
-def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
-    database: Database = (
-        SqliteDatabase(tmp_path / "dawr.db")
-        if request.param == "sqlite"
-        else PostgresDatabase(request.getfixturevalue("postgres_url"))
-    )
-    world = World(database)
-    yield world
-    world.close()
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ from dawr.operations.reception import (
     CompleteStage,
     EndVisit,
     EnterStage,
+    MoveTo,
     NewLink,
     RemoveFromQueue,
     ResetPath,
@@ -117,8 +118,8 @@ def a_clinic() -> Venue:
     """Four queues: with a limit or without, with timers or without, and one that is for women in the daytime."""
     daytime = Hours((((8 * 60, 16 * 60),),) * 7)
     lab = _queue("lab", miss_after=120, floor="1")
-    xray = _queue("xray", capacity=4, reserve=2, mean_service_seconds=90, auto_call=30, hold_limit=300, floor="2")
-    eye = _queue("eye", capacity=9, mean_service_seconds=600, auto_call=60, miss_after=60, floor="1")
+    xray = _queue("xray", capacity=4, reserve=2, mean_service_seconds=240, auto_call=30, hold_limit=300, floor="2")
+    eye = _queue("eye", capacity=9, mean_service_seconds=180, auto_call=60, miss_after=60, floor="1")
     ent = _queue("ent", hours=daytime, audience="women", hold_limit=600, floor="3")
     journeys = (
         _journey("full", fixed=(Stage(QueueId("lab")),), free=("xray", "eye", "ent")),
@@ -299,6 +300,7 @@ class Wishes:
                 ResetPath(visit_id),
                 ChangePath(visit_id, self.luck.choice(JOURNEYS)),
                 EndVisit(visit_id),
+                MoveTo(visit_id, queue),
                 Unlock(visit_id),
                 NewLink(visit_id, f"h-{next(self.ids)}"),
             ]
