@@ -1,6 +1,8 @@
 """Who let whom be overtaken, summed."""
 
-from dawr.domain.overtaking import WHYS, Overtakings
+from typing import get_args
+
+from dawr.domain.overtaking import Overtakings, Why
 from tests.domain.builders import TODAY, VENUE
 
 
@@ -23,4 +25,14 @@ def test_a_name_in_any_script_is_kept_as_it_is() -> None:
 
 
 def test_the_reasons_are_coded() -> None:
-    assert WHYS == ("urgent", "elderly", "disabled", "pregnant", "appointment", "returned", "mistake", "pin", "other")
+    assert get_args(Why) == (
+        "urgent",
+        "elderly",
+        "disabled",
+        "pregnant",
+        "appointment",
+        "returned",
+        "mistake",
+        "pin",
+        "other",
+    )

@@ -1,6 +1,6 @@
 """Who let whom be overtaken, and why: summed by day, so that anybody can ask whether a queue is fair."""
 
-from typing import Final, Literal, get_args
+from typing import Literal
 
 import msgspec
 
@@ -9,8 +9,6 @@ from dawr.domain.venue import VenueId
 
 Why = Literal["urgent", "elderly", "disabled", "pregnant", "appointment", "returned", "mistake", "pin", "other"]
 """Coded, so that it can be counted. `pin`: examined before being called, which their PIN shows."""
-
-WHYS: Final[tuple[Why, ...]] = get_args(Why)
 
 Sums = dict[str, dict[Why, tuple[int, int]]]
 """Actor → reason → how often, and how many were overtaken."""

@@ -157,8 +157,7 @@ def must_be_under_way(tx: Transaction, visit: Visit, verb: str) -> None:
 
 def tell(tx: Transaction, visit: Visit, kind: str | None = None, **facts: str | int | None) -> None:
     """Record what happened to a visit as a whole: by default, that it ended."""
-    queue_id = None
-    tx.happened(kind or f"visit.{visit.state}", queue_id, visit=visit.visit_id, **facts)
+    tx.happened(kind or f"visit.{visit.state}", None, visit=visit.visit_id, **facts)
 
 
 def made_ready(tx: Transaction, visit: Visit, ticket: Ticket) -> Visit:
