@@ -1,6 +1,7 @@
 """Where the kit keeps its rows: the named statements of its `sql` folder in, rows and row counts out."""
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from importlib.resources import files
 from typing import Any, Protocol
 
@@ -41,6 +42,7 @@ class RowHeld(Exception):
     """Another transaction is changing this row, and has not ended yet."""
 
 
+@cache
 def kit_statements(dialect: str) -> dict[str, str]:
     return read_statements(files("dawr.reliability") / "sql" / dialect)
 

@@ -1,0 +1,111 @@
+"""What a batch of events adds to every table, in the one transaction of whoever calls: all of it or nothing.
+
+Whether an event was counted before is decided here, by its whole hash. Nothing here waits for a clock or reads a file.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from dawr.traffic.buckets import bucket_of
+from dawr.traffic.database import Transaction
+from dawr.traffic.event import MS_PER_DAY, MS_PER_HOUR, MS_PER_MINUTE, Event, day_of, hour_of
+
+REPEATED_MS = 10 * MS_PER_MINUTE
+"""So long after a request, another with its hash is the same one again."""
+SEEN_MS = MS_PER_HOUR
+"""How long hashes are kept for that."""
+SURELY_SEEN_MS = SEEN_MS - REPEATED_MS
+"""What is older than this when it is counted may no longer be known by its hash: the details know it then."""
+ALL_PATHS = ""
+
+
+class Settled(NamedTuple):
+    stored: list[Event]
+    duplicates: list[Event]
+
+
+async def count(transaction: Transaction, events: Sequence[Event], now: int) -> Settled:
+    """Add these events to details and aggregates, each once; says which were new."""
+    settled = await _settled(transaction, events, now)
+    stored = settled.stored
+    if stored:
+        seen = {e.hash: (e.hash, e.idempotent_id, e.timestamp) for e in stored}
+        await transaction.change_each("save_seen", [*seen.values()])
+        await transaction.change_each("add_events", [_detail(e) for e in stored if not e.counted_only])
+        await _add_to_aggregates(transaction, stored)
+    return settled
+
+
+async def _settled(transaction: Transaction, events: Sequence[Event], now: int) -> Settled:
+    hashes = {h for event in events for h in (event.hash, event.hash_before) if isinstance(h, str)}
+    seen = {h: (id_, at) for h, id_, at in await transaction.select_each("seen_by_hash", [(h,) for h in hashes])}
+    old = [(e.idempotent_id, e.hash) for e in events if e.timestamp < now - SURELY_SEEN_MS and e.hash not in seen]
+    for id_, hashed, at in await transaction.select_each("events_by_key", old):
+        seen[hashed] = (id_, at)
+    settled = Settled([], [])
+    for event in events:
+        if _is_repeat(event, seen):
+            settled.duplicates.append(event)
+        else:
+            settled.stored.append(event)
+            seen[event.hash] = (event.idempotent_id, event.timestamp)
+    return settled
+
+
+def _is_repeat(event: Event, seen: dict[str, tuple[str, int]]) -> bool:
+    first = seen.get(event.hash)
+    if first is None and isinstance(event.hash_before, str):
+        first = seen.get(event.hash_before)
+    if first is None:
+        return False
+    id_, at = first
+    return id_ == event.idempotent_id or abs(event.timestamp - at) <= REPEATED_MS
+
+
+def _detail(e: Event) -> tuple[str | int | float, ...]:
+    return (
+        e.idempotent_id,
+        e.hash,
+        e.timestamp,
+        e.path,
+        e.method,
+        e.status,
+        e.outcome,
+        e.response_time,
+        e.client_ip_hash,
+        e.request_id,
+        e.correlation_id,
+        e.user_agent,
+        e.country,
+    )
+
+
+async def _add_to_aggregates(transaction: Transaction, events: Sequence[Event]) -> None:
+    """Every event into the rows of its hour and into those of its day. Rows in the order of their keys."""
+    hours: dict[tuple[int, int, str, str, str], list[int]] = defaultdict(lambda: [0, 0, 0, 0, 0])
+    minutes: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0])
+    buckets = Counter[tuple[int, int, str, str, int]]()
+    visitors = set[tuple[int, int, str, str]]()
+    for event in events:
+        us = round(event.response_time * 1000)
+        at, path, method = event.timestamp, event.path, event.method
+        is_error, is_refused = event.outcome == "error", event.outcome == "refused"
+        for span, start in ((MS_PER_HOUR, hour_of(at)), (MS_PER_DAY, day_of(at))):
+            row = hours[span, start, path, method, f"{event.status // 100}xx"]
+            row[0] += 1
+            row[1] += is_error
+            row[2] += is_refused
+            row[3] += us
+            row[4] = max(row[4], us)
+            buckets[span, start, path, method, bucket_of(us)] += 1
+            if event.client_ip_hash:
+                visitors.update((span, start, p, event.client_ip_hash) for p in (path, ALL_PATHS))
+        minute = minutes[at - at % MS_PER_MINUTE]
+        minute[0] += 1
+        minute[1] += is_error
+        minute[2] += is_refused
+    await transaction.change_each("count_hours", [(*key, *hours[key]) for key in sorted(hours)])
+    await transaction.change_each("count_minutes", [(minute, *minutes[minute]) for minute in sorted(minutes)])
+    await transaction.change_each("count_buckets", [(*key, buckets[key]) for key in sorted(buckets)])
+    await transaction.change_each("add_visitors", sorted(visitors))

@@ -1,0 +1,140 @@
+"""The statistics in PostgreSQL, where any number of hosts put theirs."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+import asyncpg
+
+from dawr.reliability.migrations import migrate_postgres
+from dawr.reliability.postgres_records import PostgresTransaction as KitTransaction
+from dawr.reliability.records import Argument, kit_journal
+from dawr.traffic.database import DatabaseAway, Transaction, Value, journal, statements
+
+if TYPE_CHECKING:
+    Connection = asyncpg.pool.PoolConnectionProxy[asyncpg.Record]
+
+T = TypeVar("T")
+
+CONNECT_SECONDS = 2
+WRITE_SECONDS = 10.0
+READ_SECONDS = 30.0
+CLOSE_SECONDS = 1.0
+CONNECTIONS = 2
+SERVER_SETTINGS = {
+    "application_name": "dawr",
+    "lock_timeout": "5s",
+    "statement_timeout": "30s",
+    "idle_in_transaction_session_timeout": "10s",
+    "tcp_keepalives_idle": "60",
+    "timezone": "UTC",
+    "jit": "off",
+}
+AWAY = (
+    OSError,
+    TimeoutError,
+    asyncpg.InterfaceError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.OperatorInterventionError,
+    asyncpg.InsufficientResourcesError,
+    asyncpg.LockNotAvailableError,
+    asyncpg.InvalidAuthorizationSpecificationError,
+    asyncpg.InvalidCatalogNameError,
+    asyncpg.UndefinedTableError,
+    asyncpg.ReadOnlySQLTransactionError,
+    asyncpg.SerializationError,
+    asyncpg.DeadlockDetectedError,
+    asyncpg.InternalClientError,
+)
+
+
+class PostgresDatabase:
+    def __init__(self, pool: "asyncpg.Pool[asyncpg.Record]") -> None:
+        self._pool = pool
+        self._statements = statements("postgres")
+
+    @classmethod
+    async def open(cls, url: str) -> Self:
+        """Connects when it is first used, so it can be opened while the server is away."""
+        pool = await asyncpg.create_pool(
+            url,
+            min_size=0,
+            max_size=CONNECTIONS,
+            timeout=CONNECT_SECONDS,
+            server_settings=SERVER_SETTINGS,
+            max_inactive_connection_lifetime=0,
+        )
+        return cls(pool)
+
+    async def transact(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
+        """What was not confirmed may have been committed: whoever asks again must see whether it was."""
+        return await self._within(work, WRITE_SECONDS, isolation="read_committed", readonly=False)
+
+    async def read(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
+        return await self._within(work, READ_SECONDS, isolation="repeatable_read", readonly=True)
+
+    async def select_rows(self, name: str, *arguments: Argument) -> Sequence[Any]:
+        return await self.read(lambda transaction: transaction.select_rows(name, *arguments))
+
+    async def change_rows(self, name: str, *arguments: Argument) -> int:
+        return await self.transact(lambda transaction: transaction.change_rows(name, *arguments))
+
+    async def create_tables(self) -> list[str]:
+        async def create(transaction: Transaction) -> list[str]:
+            assert isinstance(transaction, PostgresTransaction)  # noqa: S101 - which other would it be
+            connection = transaction.connection
+            made = await migrate_postgres(connection, kit_journal("postgres"), lock="reliability kit")
+            made += await migrate_postgres(connection, journal("postgres"), lock="traffic")
+            return [migration.title for migration in made]
+
+        return await self.transact(create)
+
+    async def sync(self) -> None:
+        """The server's own commit has waited for its disk."""
+
+    async def close(self) -> None:
+        try:
+            await asyncio.wait_for(self._pool.close(), CLOSE_SECONDS)
+        except TimeoutError:
+            self._pool.terminate()
+
+    async def _within(
+        self, work: Callable[[Transaction], Awaitable[T]], seconds: float, *, isolation: Any, readonly: bool  # noqa: ANN401 - asyncpg's words
+    ) -> T:
+        """A connection that anything went wrong on is thrown away."""
+        connection: Connection | None = None
+        try:
+            async with asyncio.timeout(seconds):
+                connection = await self._pool.acquire()
+                async with connection.transaction(isolation=isolation, readonly=readonly):
+                    return await work(PostgresTransaction(connection, self._statements))
+        except BaseException as error:
+            if connection is not None:
+                with suppress(asyncpg.InterfaceError):
+                    connection.terminate()
+            if isinstance(error, AWAY):
+                raise DatabaseAway(f"PostgreSQL: {str(error) or type(error).__name__}") from error
+            raise
+        finally:
+            if connection is not None:
+                with suppress(Exception):
+                    await self._pool.release(connection)
+
+
+class PostgresTransaction(KitTransaction):
+    def __init__(self, connection: "Connection", sql: dict[str, str]) -> None:
+        super().__init__(connection)
+        self.connection = connection
+        self._statements = sql
+
+    async def select_each(self, name: str, keys: Sequence[Sequence[Value]]) -> list[Any]:
+        return list(await self.connection.fetch(self._statements[name], *_columns(keys))) if keys else []
+
+    async def change_each(self, name: str, rows: Sequence[Sequence[Value]]) -> None:
+        if rows:
+            await self.connection.execute(self._statements[name], *_columns(rows))
+
+
+def _columns(rows: Sequence[Sequence[Value]]) -> list[list[Value]]:
+    return [list(column) for column in zip(*rows, strict=True)]
