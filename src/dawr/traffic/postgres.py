@@ -100,7 +100,12 @@ class PostgresDatabase:
             self._pool.terminate()
 
     async def _within(
-        self, work: Callable[[Transaction], Awaitable[T]], seconds: float, *, isolation: Any, readonly: bool  # noqa: ANN401 - asyncpg's words
+        self,
+        work: Callable[[Transaction], Awaitable[T]],
+        seconds: float,
+        *,
+        isolation: Any,
+        readonly: bool,  # noqa: ANN401 - asyncpg's words
     ) -> T:
         """A connection that anything went wrong on is thrown away."""
         connection: Connection | None = None

@@ -65,12 +65,13 @@ class SqliteDatabase:
 
         async def work(transaction: Transaction) -> list[str]:
             assert isinstance(transaction, SqliteTransaction)  # noqa: S101 - which other would it be
-            return await transaction.do(create)
+            made: list[str] = await transaction.do(create)
+            return made
 
         return await self.transact(work)
 
     async def sync(self) -> None:
-        await self._do(lambda _: [_sync(Path(f"{self.path}{end}")) for end in ("-wal", "")])
+        await self._do(lambda _: _sync(Path(f"{self.path}-wal"), self.path))
 
     async def close(self) -> None:
         connection, self._connection = self._connection, None
@@ -155,10 +156,11 @@ class SqliteTransaction:
         await self.do(lambda connection: connection.executemany(sql, rows))
 
 
-def _sync(path: Path) -> None:
-    with suppress(FileNotFoundError):
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+def _sync(*paths: Path) -> None:
+    for path in paths:
+        with suppress(FileNotFoundError):
+            handle = os.open(path, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)

@@ -1,0 +1,25 @@
+"""What the statistics keep on a host: spools, the key of the day, the embedded database, archives."""
+
+from pathlib import Path
+
+
+class TrafficDirectory:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.database = path / "traffic.sqlite"
+        self.spools = path / "spool"
+        self.archive = path / "archive"
+        self.key = path / "key"
+        """Of visitors' hashes. No backup may have it."""
+        self.lock = path / "lock"
+        self.socket = path / "control.sock"
+
+    def prepare(self) -> None:
+        """Only its owner may look in."""
+        for folder in (self.path, self.spools, self.archive):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def traffic_in(data: str | Path) -> TrafficDirectory:
+    """That of an installation: `traffic` in its data directory."""
+    return TrafficDirectory(Path(data) / "traffic")

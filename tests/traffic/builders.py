@@ -1,0 +1,55 @@
+"""Events as tests want them: only what a test cares about is given."""
+
+from collections.abc import Sequence
+
+from dawr.traffic.counting import Settled, count
+from dawr.traffic.database import Database
+from dawr.traffic.event import Event, outcome_of
+from dawr.traffic.identity import id_of, whole_hash
+
+NOON = 1_730_980_800_000
+"""2024-11-07 12:00 UTC, in milliseconds."""
+
+
+def an_event(
+    number: int = 1,
+    *,
+    at: int = NOON,
+    path: str = "/v1/queues/{queue}",
+    method: str = "GET",
+    status: int = 200,
+    ms: float = 5.0,
+    visitor: str = "",
+    agent: str = "Chrome",
+    by_rule: bool = False,
+    counted_only: bool = False,
+    hash_before: str = "",
+) -> Event:
+    """The number is its request id: two of the same number, visitor and time are the same request."""
+    visitor = visitor or f"{number % 1000:016x}"
+    hashed = whole_hash(visitor, path, str(number))
+    event = Event(
+        id_of(at, hashed),
+        at,
+        path,
+        method,
+        status,
+        ms,
+        hashed,
+        client_ip_hash=visitor,
+        request_id=str(number),
+        correlation_id=f"c{number}",
+        user_agent=agent,
+        outcome=outcome_of(status, by_rule=by_rule),
+        counted_only=counted_only,
+    )
+    return event if not hash_before else type(event)(**{**_fields(event), "hash_before": hash_before})
+
+
+def _fields(event: Event) -> dict[str, object]:
+    return {name: getattr(event, name) for name in event.__struct_fields__}
+
+
+async def counted(database: Database, events: Sequence[Event], *, now: int = NOON) -> Settled:
+    """As one batch of the consumer would; the ledger is the consumer's own business."""
+    return await database.transact(lambda transaction: count(transaction, events, now))

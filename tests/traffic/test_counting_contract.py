@@ -1,0 +1,54 @@
+"""What a batch adds to every table: each event once, on both databases."""
+
+import pytest
+
+from dawr.traffic.database import Database
+from dawr.traffic.event import MS_PER_HOUR, MS_PER_MINUTE
+from tests.traffic.builders import NOON, an_event, counted
+
+TEN_MINUTES = 10 * MS_PER_MINUTE
+
+
+async def test_an_event_is_counted_once_however_often_it_comes(database: Database) -> None:
+    first = await counted(database, [an_event(1), an_event(2), an_event(1)])
+    again = await counted(database, [an_event(2), an_event(3)])
+
+    assert [len(settled.stored) for settled in (first, again)] == [2, 1]
+    assert [len(settled.duplicates) for settled in (first, again)] == [1, 1]
+
+
+@pytest.mark.parametrize(("later", "is_another"), [(TEN_MINUTES, False), (TEN_MINUTES + 1, True)])
+async def test_a_request_id_that_comes_again_is_the_same_request_for_ten_minutes(
+    database: Database, later: int, is_another: bool
+) -> None:
+    await counted(database, [an_event(1)])
+
+    settled = await counted(database, [an_event(1, at=NOON + later)])
+
+    assert bool(settled.stored) is is_another
+
+
+async def test_an_old_event_is_known_by_its_details_when_its_hash_is_gone(database: Database) -> None:
+    await counted(database, [an_event(1)])
+    await database.change_rows("purge_seen", NOON + MS_PER_HOUR, 1000)
+
+    settled = await counted(database, [an_event(1)], now=NOON + 3 * MS_PER_HOUR)
+
+    assert not settled.stored
+
+
+async def test_two_events_with_one_id_and_different_hashes_are_two(database: Database) -> None:
+    one, other = an_event(1), an_event(2)
+    same_id = type(one)(
+        **{
+            name: getattr(other, name)
+            for name in other.__struct_fields__
+            if name not in {"hash", "idempotent_id", "hash_before"}
+        },
+        hash=one.hash[:8] + other.hash[8:],
+        idempotent_id=one.idempotent_id,
+    )
+
+    settled = await counted(database, [one, same_id])
+
+    assert len(settled.stored) == 2
