@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import msgspec
+
 from dawr.traffic.counting import Settled, count
 from dawr.traffic.database import Database
 from dawr.traffic.event import Event, outcome_of
@@ -43,11 +45,7 @@ def an_event(
         outcome=outcome_of(status, by_rule=by_rule),
         counted_only=counted_only,
     )
-    return event if not hash_before else type(event)(**{**_fields(event), "hash_before": hash_before})
-
-
-def _fields(event: Event) -> dict[str, object]:
-    return {name: getattr(event, name) for name in event.__struct_fields__}
+    return msgspec.structs.replace(event, hash_before=hash_before) if hash_before else event
 
 
 async def counted(database: Database, events: Sequence[Event], *, now: int = NOON) -> Settled:

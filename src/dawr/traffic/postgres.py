@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import asyncpg
 
@@ -104,8 +104,8 @@ class PostgresDatabase:
         work: Callable[[Transaction], Awaitable[T]],
         seconds: float,
         *,
-        isolation: Any,
-        readonly: bool,  # noqa: ANN401 - asyncpg's words
+        isolation: Literal["read_committed", "repeatable_read"],
+        readonly: bool,
     ) -> T:
         """A connection that anything went wrong on is thrown away."""
         connection: Connection | None = None
