@@ -158,9 +158,12 @@ class DawrServer:
 
 
 def _environment(settings: Mapping[str, str | Path]) -> dict[str, str]:
-    """Ours without its settings of Dawr, and with the given ones. All tests have one address, so limits are off."""
+    """Ours without its settings of Dawr, and with the given ones. All tests have one address, so limits are off.
+
+    The traffic process is a process more for every server: whoever wants it says so.
+    """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("DAWR_")}
-    return kept | {"DAWR_RATE_LIMITS": "off"} | {name: str(value) for name, value in settings.items()}
+    return kept | {"DAWR_RATE_LIMITS": "off", "DAWR_TRAFFIC": "off"} | {name: str(value) for name, value in settings.items()}
 
 
 class Answer(NamedTuple):

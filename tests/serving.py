@@ -84,4 +84,4 @@ async def served(dawr: Dawr, wrapped: Callable[[ASGIApp], ASGIApp] = lambda app:
 
 def quiet(**given: str | int) -> Settings:
     """Settings for tests: nothing is limited and little is logged, unless a test says otherwise."""
-    return Settings(**({"rate_limits": "off", "log_level": "error"} | given))  # type: ignore[arg-type]
+    return Settings(**({"rate_limits": "off", "log_level": "error", "traffic": "off"} | given))  # type: ignore[arg-type]

@@ -99,6 +99,55 @@ class Settings(msgspec.Struct, frozen=True):
         int, Meta(ge=0, le=65535, description="Port on which `/metrics` is open to whoever reaches it; 0 is none.")
     ] = 0
     metrics_host: Annotated[str, Meta(min_length=1, description="Address of the metrics port.")] = "127.0.0.1"
+    traffic: Annotated[
+        Literal["on", "off"], Meta(description="Whether requests are counted in the traffic statistics.")
+    ] = "on"
+    traffic_queue: Annotated[
+        str, Meta(min_length=1, max_length=100, description="Name of the queue between the spools and the statistics.")
+    ] = "traffic-events"
+    traffic_dead_letters: Annotated[
+        str, Meta(min_length=1, max_length=100, description="Name of what is put aside because it cannot be counted.")
+    ] = "traffic-events-dlq"
+    traffic_batch: Annotated[int, Meta(ge=1, le=100, description="Most events that are counted together.")] = 100
+    traffic_batch_seconds: Annotated[
+        int, Meta(ge=1, le=60, description="How long an event waits for others to be counted with.")
+    ] = 5
+    traffic_retries: Annotated[
+        int, Meta(ge=0, le=10, description="How often an event that cannot be counted is tried again.")
+    ] = 3
+    traffic_concurrency: Annotated[
+        int, Meta(ge=1, le=1, description="Batches counted at once over all hosts: one, and no other number.")
+    ] = 1
+    traffic_details_percent: Annotated[
+        int, Meta(ge=0, le=100, description="Share of requests kept in detail; all are counted.")
+    ] = 100
+    traffic_visitors: Annotated[
+        Literal["on", "off"], Meta(description="Whether visitors are told apart, by a hash that nobody can undo.")
+    ] = "on"
+    traffic_agents: Annotated[
+        Literal["on", "off"], Meta(description="Whether the family of the browser or program is kept.")
+    ] = "on"
+    traffic_client_header: Annotated[
+        str, Meta(description="Header in which a trusted proxy says whose request it is, before X-Forwarded-For.")
+    ] = "cf-connecting-ip"
+    traffic_request_id_header: Annotated[
+        str, Meta(description="Header in which a trusted proxy says which request it is: a repeat counts once.")
+    ] = "cf-ray"
+    traffic_country_header: Annotated[
+        str, Meta(description="Header in which a trusted proxy says a request's country; empty keeps none.")
+    ] = ""
+    traffic_log: Annotated[
+        Literal["on", "off"], Meta(description="Whether each event is logged on its way, with its id.")
+    ] = "off"
+    traffic_details_days: Annotated[
+        int, Meta(ge=1, le=365, description="Days that details stay in the database before they are archived.")
+    ] = 3
+    traffic_archive_days: Annotated[
+        int, Meta(ge=0, le=36_500, description="Days that archives are kept; 0 keeps them.")
+    ] = 0
+    traffic_key: Annotated[
+        str, Meta(description="File of the key that addresses are hashed with; empty is `traffic/key` in the data.")
+    ] = ""
     log_format: Annotated[
         Literal["auto", "json", "console"],
         Meta(description="How logs look; `auto` is readable on a terminal, and JSON elsewhere."),
@@ -106,6 +155,11 @@ class Settings(msgspec.Struct, frozen=True):
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"], Meta(description="The least level that is logged.")
     ] = "info"
+
+
+def as_environment(settings: Settings) -> dict[str, str]:
+    """For a process that is to have the same settings."""
+    return {PREFIX + name.upper(): str(value) for name, value in msgspec.structs.asdict(settings).items()}
 
 
 class SettingUnfit(Exception):

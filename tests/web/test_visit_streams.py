@@ -31,10 +31,10 @@ NATIVE, CLINIC = "/v1/events", "/api/v1/events/stream"
 @pytest.fixture(params=["sqlite", "postgres"])
 async def here(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Installation]:
     """With a journey from the laboratory to the X-ray one floor up."""
-    settings = Settings(data=str(tmp_path / "data"), log_level="error", rate_limits="off")
+    settings = Settings(data=str(tmp_path / "data"), log_level="error", rate_limits="off", traffic="off")
     if request.param == "postgres":
         url = request.getfixturevalue("postgres_url")
-        settings = Settings(database_url=url, log_level="error", rate_limits="off")
+        settings = Settings(database_url=url, log_level="error", rate_limits="off", traffic="off")
     async with installed(settings) as installation:
         venue, _ = await installation.dawr.engine.read(installation.venue_id, LookAtVenue())
         queues = tuple(upstairs(queue) if queue.id == "xray" else queue for queue in venue.queues)

@@ -12,8 +12,10 @@ from dawr.accounts.create_venue import create_venue
 from dawr.accounts.passwords import Passwords
 from dawr.accounts.remembered import Remembered
 from dawr.bootstrap.control import QueueChange
+from dawr.bootstrap.fitness import environment
 from dawr.bootstrap.store import opened
 from dawr.bootstrap.system import SystemIds, correlation_id, now, ticks
+from dawr.bootstrap.traffic import TrafficProcess, collector_of
 from dawr.bootstrap.works import works_of
 from dawr.domain import Origin, Venue, VenueId
 from dawr.engine.clockwork import reset
@@ -34,6 +36,7 @@ from dawr.reliability.rate_limit.shared_limiter import SharedLimiter
 from dawr.reliability.shared import Shared
 from dawr.reliability.works import Works
 from dawr.settings import Settings, SettingUnfit
+from dawr.traffic.collector import Collector
 
 MS_PER_HOUR = 60 * 60 * 1000
 COMMAND_LINE = Origin(actor="command line")
@@ -57,6 +60,8 @@ class Dawr(msgspec.Struct, frozen=True, kw_only=True):
     """What goes on by itself while it serves."""
     instruments: Instruments = msgspec.field(default_factory=Instruments)
     limiter: Limiter = msgspec.field(default_factory=lambda: LocalLimiter(ticks))
+    collector: Collector | None = None
+    """Writes down each request for the traffic statistics; None if they are switched off."""
 
     @property
     def processes(self) -> int:
@@ -83,9 +88,12 @@ class Dawr(msgspec.Struct, frozen=True, kw_only=True):
 
 @asynccontextmanager
 async def running(
-    settings: Settings, instruments: Instruments | None = None, *, identity: str | None = None
+    settings: Settings, instruments: Instruments | None = None, *, identity: str | None = None, slot: int = 0
 ) -> AsyncIterator[Dawr]:
-    """A server: everything at hand, and what goes on by itself until it stops. Streams end first, then that."""
+    """A server: everything at hand, and what goes on by itself until it stops. Streams end first, then that.
+
+    `slot` is which of the workers of this host it is; the first keeps the traffic process.
+    """
     async with AsyncExitStack() as stack:
         dawr = await stack.enter_async_context(at_hand(settings, instruments, identity=identity))
         if isinstance(dawr.limiter, SharedLimiter):
@@ -99,11 +107,15 @@ async def running(
             limiter=dawr.limiter,
             instruments=dawr.instruments,
             ids=dawr.ids,
+            traffic=TrafficProcess(settings, environment()) if settings.traffic == "on" and slot == 0 else None,
         )
+        collector = collector_of(settings)
+        if collector is not None:
+            stack.callback(collector.spool.close)
         dawr.instruments.watch(_gauges(dawr, works), dawr.engine.ready, dawr.engine.name_of)
         await stack.enter_async_context(works.running())
         stack.callback(dawr.hub.close)
-        yield msgspec.structs.replace(dawr, works=works)
+        yield msgspec.structs.replace(dawr, works=works, collector=collector)
 
 
 @asynccontextmanager

@@ -21,6 +21,7 @@ from dawr.settings import Settings
 from dawr.web.app import App
 from dawr.web.auth import Auth
 from dawr.web.client_address import Clients, networks
+from dawr.web.collecting import Collecting
 from dawr.web.limits import Limits
 from dawr.web.metrics import ByPort, MetricsEndpoint
 from dawr.web.routes import Parts
@@ -31,7 +32,12 @@ SECONDS_PER_HOUR = 60 * 60
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
-def web_app(dawr: Dawr, log: AccessLog, metrics_listener: socket.socket | None = None) -> ASGIApp:
+def web_app(
+    dawr: Dawr,
+    log: AccessLog,
+    metrics_listener: socket.socket | None = None,
+    collecting: Collecting | None = None,
+) -> ASGIApp:
     """Everything that talks HTTP, around a running installation."""
     settings, instruments = dawr.settings, dawr.instruments
     log.count, log.count_problem = instruments.metrics.answered, instruments.metrics.failed
@@ -59,11 +65,11 @@ def web_app(dawr: Dawr, log: AccessLog, metrics_listener: socket.socket | None =
         works=dawr.works,
     )
     guarded = [MetricsEndpoint(parts, instruments, token=settings.metrics_token)] if settings.metrics_token else []
-    app = App(ROUTES, parts, log, instruments, new_id=correlation_id, others=guarded)
+    app = App(ROUTES, parts, log, instruments, new_id=correlation_id, others=guarded, collecting=collecting)
     if metrics_listener is None:
         return app
     open_to_all = MetricsEndpoint(parts, instruments, token=None)
-    beside = App((), parts, log, instruments, new_id=correlation_id, others=[open_to_all])
+    beside = App((), parts, log, instruments, new_id=correlation_id, others=[open_to_all], collecting=collecting)
     return ByPort(app, metrics_listener, beside)
 
 
@@ -82,15 +88,23 @@ def listened(settings: Settings) -> Iterator[Listeners]:
 
 def web_server(dawr: Dawr, listeners: Listeners, ready: Callable[[str], None]) -> Server:
     log = dawr.instruments.log
+    collecting = collecting_of(dawr)
     return Server(
-        web_app(dawr, log, listeners.metrics),
+        web_app(dawr, log, listeners.metrics, collecting),
         listeners.requests,
         also=listeners.metrics,
         access_log=log,
         new_id=correlation_id,
         ready=ready,
         stopping=dawr.hub.close,
+        collecting=collecting,
     )
+
+
+def collecting_of(dawr: Dawr) -> Collecting | None:
+    if dawr.collector is None:
+        return None
+    return Collecting(dawr.collector, Clients(networks(dawr.settings.trusted_proxies)), dawr.settings)
 
 
 def instruments_of(settings: Settings, regions: Sequence[Region] | None = None, slot: int = 0) -> Instruments:

@@ -4,6 +4,7 @@ import os
 import socket
 
 from dawr.bootstrap.system import SystemIds, now
+from dawr.bootstrap.traffic import TrafficProcess, TrafficProcessEnded
 from dawr.engine import clockwork
 from dawr.engine.engine import Engine
 from dawr.live import hub as live
@@ -32,6 +33,7 @@ def works_of(
     limiter: Limiter,
     instruments: Instruments,
     ids: SystemIds,
+    traffic: TrafficProcess | None,
 ) -> Works:
     holder, lease_ms = f"{socket.gethostname()} {os.getpid()} {ids.token()}", LEASE_MS
     if not settings.database_url:
@@ -58,6 +60,8 @@ def works_of(
             Work(name="hints", run=lambda: relay.listen(hub)),
             Work(name="process-count", run=relay.be_counted, every=process_count.EVERY_SECONDS),
         ]
+    if traffic is not None:
+        works.append(Work(name="traffic", run=traffic.keep))
     if isinstance(limiter, SharedLimiter):
         works.append(Work(name="limits", run=limiter.poll))
-    return Works(works, expected=(StoreFault, Busy), count=instruments.metrics.work_failed)
+    return Works(works, expected=(StoreFault, Busy, TrafficProcessEnded), count=instruments.metrics.work_failed)

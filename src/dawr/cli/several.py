@@ -60,7 +60,7 @@ async def _work(
 ) -> None:
     """`regions`: where each worker counts."""
     instruments = bootstrap.instruments_of(settings, regions, life.slot)
-    async with bootstrap.running(settings, instruments, identity=identity) as dawr:
+    async with bootstrap.running(settings, instruments, identity=identity, slot=life.slot) as dawr:
         await dawr.store.warm_up()
         bootstrap.system.collect_garbage_seldom()
         server = bootstrap.web_server(dawr, listeners, lambda _: life.say_ready())

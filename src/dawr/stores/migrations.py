@@ -11,6 +11,8 @@ from typing import Any
 from dawr.reliability.migrations import Journal, Migration, Owners, read_migrations
 
 OWNERS: Owners = MappingProxyType({"dawr": "dawr.stores", "reliability": "dawr.reliability"})
+BESIDE: Mapping[str, Owners] = {"sqlite": {}, "postgres": {"traffic": "dawr.traffic"}}
+"""Whose tables are in the same database besides. An embedded installation has a file of its own for them."""
 
 
 class SchemaUnfit(Exception):
@@ -18,7 +20,7 @@ class SchemaUnfit(Exception):
 
 
 def known(dialect: str, owners: Owners = OWNERS) -> list[Migration]:
-    return read_migrations(dialect, owners)
+    return read_migrations(dialect, {**owners, **BESIDE[dialect]})
 
 
 def pending(dialect: str, applied: Iterable[Any], owners: Owners = OWNERS) -> list[Migration]:

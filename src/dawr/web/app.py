@@ -5,11 +5,13 @@ from collections.abc import Callable, Iterable
 
 import structlog
 
+from dawr.domain.errors import Refused
 from dawr.observe.access_log import NO_ROUTE, AccessLog, known_method
 from dawr.observe.instruments import Instruments
 from dawr.ports import OutcomeUnknown, Stopping
 from dawr.reliability import correlation
 from dawr.reliability.asgi import Receive, Scope, Send
+from dawr.web.collecting import Collecting
 from dawr.web.cors import Cors
 from dawr.web.endpoint import REPLAYED, Endpoint
 from dawr.web.event_stream import Stream
@@ -18,7 +20,7 @@ from dawr.web.raw_request import RawRequest
 from dawr.web.response import HSTS, PROBLEM_JSON, Header, Response, head_of, headers_of_kind, headers_of_one
 from dawr.web.router import NOTHING, Router
 from dawr.web.routes import Parts, Route
-from dawr.web.server.protocol import respond
+from dawr.web.server.protocol import count_if_unanswered, respond
 
 log = structlog.get_logger("dawr.web")
 
@@ -36,6 +38,7 @@ class App:
         *,
         new_id: Callable[[], str],
         others: Iterable[Endpoint] = (),
+        collecting: Collecting | None = None,
     ) -> None:
         self._parts = parts
         self._router = Router([*(Endpoint(route, parts) for route in routes), *others])
@@ -44,6 +47,7 @@ class App:
         self._cors = Cors(self._router, parts.settings)
         self._access_log = access_log
         self._new_id = new_id
+        self._collecting = collecting
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -54,6 +58,7 @@ class App:
         raw = RawRequest(scope, receive, dict(scope["headers"]), NOTHING, correlation_id)
         endpoint: Endpoint | None = None
         response: Response | Stream
+        by_rule = False
         try:
             preflight = self._cors.preflight(raw)
             if preflight is None:
@@ -66,16 +71,37 @@ class App:
         except asyncio.CancelledError:
             response = self._unfinished(endpoint, raw)
         except Exception as error:  # noqa: BLE001 - the one place where an error becomes an answer
-            response = self._problem(error, endpoint, raw)
+            response, by_rule = self._problem(error, endpoint, raw), isinstance(error, Refused)
+        route = NO_ROUTE if endpoint is None else endpoint.route.path
         try:
+            self._collect(response, raw, route, began, by_rule)
             await self._send(response, raw, send)
         finally:
-            route = NO_ROUTE if endpoint is None else endpoint.route.path
             if response.headers and REPLAYED in response.headers:
                 self._replayed(route, correlation_id)
             self._access_log.record(scope["method"], route, response.status, began, correlation_id)
             if span is not None:
                 span.answered(known_method(scope["method"]), route, response.status, correlation_id)
+
+    def _collect(
+        self,
+        response: Response | Stream,
+        raw: RawRequest,
+        route: str,
+        began: int,
+        by_rule: bool,  # noqa: FBT001 - called for every request
+    ) -> None:
+        """Count it in the statistics before its last bytes leave; a stream when it ends."""
+        collecting = self._collecting
+        if collecting is None:
+            return
+        if isinstance(response, Stream):
+            response.ending = lambda: collecting.collect(
+                raw.scope, raw.headers, route, response.status, self._access_log.begin() - began, raw.correlation_id
+            )
+            return
+        took = max(0, self._access_log.begin() - began)
+        collecting.collect(raw.scope, raw.headers, route, response.status, took, raw.correlation_id, by_rule)
 
     def _unfinished(self, endpoint: Endpoint | None, raw: RawRequest) -> Response:
         """The server stops and waits no longer: what it accepted is still finished, but nobody is left to say so."""
@@ -109,7 +135,10 @@ class App:
     async def _send(self, response: Response | Stream, raw: RawRequest, send: Send) -> None:
         if isinstance(response, Stream):
             headers = [*headers_of_kind(response.kind), *self._headers(response, raw, None)]
-            await response.send_to(raw.scope, raw.receive, send, headers)
+            try:
+                await response.send_to(raw.scope, raw.receive, send, headers)
+            finally:
+                count_if_unanswered(raw.scope)
             return
         own = self._headers(response, raw, response.body)
         cycle = raw.scope.get("extensions", NOTHING).get("dawr.cycle")

@@ -42,6 +42,10 @@ class Clients:
         lines = [value for name, value in scope["headers"] if name == FORWARDED_FOR]
         return self._behind(peer, b",".join(lines).decode("latin-1")) if lines else peer
 
+    def has_trusted_peer(self, scope: Scope) -> bool:
+        """Whether what the request says about itself counts."""
+        return self._trusts(_peer(scope))
+
     def is_secure(self, scope: Scope) -> bool:
         if scope["scheme"] == "https":
             return True

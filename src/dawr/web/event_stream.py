@@ -19,6 +19,8 @@ class Stream:
 
     def __init__(self, watcher: Watcher) -> None:
         self._watcher = watcher
+        self.ending: Callable[[], None] | None = None
+        """Called once, before the last bytes leave or when nobody is left to send them to."""
 
     def give_up(self) -> None:
         """Nobody will send it."""
@@ -37,13 +39,20 @@ class Stream:
                 watcher.sending_since = loop.time()
                 await send({"type": "http.response.body", "body": body, "more_body": True})
                 watcher.sending_since = None
+            self._ends()
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         except OSError:
             return
         finally:
+            self._ends()
             watcher.cut = None  # what the connection or its task does next is no stream
             watcher.break_off()
             gone.cancel()
+
+    def _ends(self) -> None:
+        ending, self.ending = self.ending, None
+        if ending is not None:
+            ending()
 
 
 def _cutter(scope: Scope) -> Callable[[], object]:

@@ -6,7 +6,7 @@ answer and one line.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, NoReturn, cast
 
 from uvicorn._types import ASGI3Application
@@ -15,6 +15,7 @@ from uvicorn.server import ServerState
 
 from dawr.observe.access_log import NO_ROUTE, OTHER_METHOD, AccessLog
 from dawr.reliability import correlation
+from dawr.web.collecting import Collecting
 from dawr.web.problems import BadRequest, problem_of
 from dawr.web.response import PROBLEM_JSON, Header, as_bytes, head_of, headers_of_one
 
@@ -36,8 +37,17 @@ LATE = (408, "request-timeout", "The request did not arrive in time.")
 class Shared(ServerState):
     """What the connections of one server share: its clock of whole seconds, and where refusals are told."""
 
-    def __init__(self, access_log: AccessLog, new_id: Callable[[], str], patience_seconds: int) -> None:
+    def __init__(
+        self,
+        access_log: AccessLog,
+        new_id: Callable[[], str],
+        patience_seconds: int,
+        collecting: Collecting | None = None,
+    ) -> None:
         super().__init__()
+        self.collecting = collecting
+        self.count_answer: Callable[[], None] = _not_counted if collecting is None else collecting.count_answer
+        """Told of each answer when it was sent, beside whoever counts it in the statistics: the two are compared."""
         self.access_log = access_log
         self.new_id = new_id
         self.patience_seconds = patience_seconds
@@ -70,11 +80,24 @@ class Refusing(asyncio.Event):
         raise self._refusal
 
 
+def _not_counted() -> None:
+    """There are no statistics."""
+
+
+def count_if_unanswered(scope: Mapping[str, Any]) -> None:
+    """A request whose client went away before its answer was sent has ended, too."""
+    extensions = scope.get("extensions") or {}
+    cycle = extensions.get("dawr.cycle")
+    if cycle is not None and not cycle.response_complete:
+        extensions["dawr.count_answer"]()
+
+
 async def respond(cycle: RequestResponseCycle, head: bytes, body: bytes) -> None:
     """A whole answer in one write, where ASGI's two messages would be two: status line and headers, then the body."""
     if cycle.flow.write_paused and not cycle.disconnected:
         await cycle.flow.drain()
     if cycle.disconnected:
+        count_if_unanswered(cast("Mapping[str, Any]", cycle.scope))
         return
     cycle.response_started = cycle.response_complete = True
     cycle.waiting_for_100_continue = False
@@ -154,7 +177,11 @@ class HttpProtocol(HttpToolsProtocol):
             self.cycle.keep_alive = False
         self._has_cycle, self._in_head = True, False
         # Its task begins later, and finds what it can do with this connection.
-        extensions: dict[str, Any] = {"dawr.abort": self.transport.abort, "dawr.cycle": self.cycle}
+        extensions: dict[str, Any] = {
+            "dawr.abort": self.transport.abort,
+            "dawr.cycle": self.cycle,
+            "dawr.count_answer": self._shared.count_answer,
+        }
         self.scope["extensions"] = extensions
 
     def on_message_complete(self) -> None:
@@ -165,6 +192,7 @@ class HttpProtocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """The parent would set a timer for each answer; an idle connection is noticed by the check once a second."""
         self._shared.total_requests += 1
+        self._shared.count_answer()
         if self.transport.is_closing():
             return
         self.flow.resume_reading()
@@ -258,12 +286,19 @@ class HttpProtocol(HttpToolsProtocol):
         correlation_id = correlation.accepted(self.headers or ()) or self._shared.new_id()
         body = problem_of(refusal).body(correlation_id)
         headers = [*headers_of_one(correlation_id, body), *self._shared.default_headers, CLOSE]
+        self._record(refusal, correlation_id)
         self.transport.write(head_of(refusal.status, PROBLEM_JSON, headers) + b"\r\n" + body)
         self.transport.write_eof()
-        self._record(refusal, correlation_id)
 
     def _record(self, refusal: BadRequest, correlation_id: str) -> None:
-        log = self._shared.access_log
+        """Once in each place where answers are counted."""
+        shared = self._shared
+        if shared.collecting is not None:
+            headers = self.headers or []
+            scope = {"client": self.client, "headers": headers, "method": OTHER_METHOD, "path": NO_ROUTE}
+            shared.collecting.collect(scope, dict(headers), NO_ROUTE, refusal.status, 0, correlation_id)
+            shared.count_answer()
+        log = shared.access_log
         log.count_problem(refusal.code)
         log.record(OTHER_METHOD, NO_ROUTE, refusal.status, log.begin(), correlation_id)
 

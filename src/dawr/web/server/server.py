@@ -12,6 +12,7 @@ import uvicorn
 
 from dawr.observe.access_log import AccessLog
 from dawr.reliability.asgi import ASGIApp
+from dawr.web.collecting import Collecting
 from dawr.web.server.protocol import HttpProtocol, Shared
 
 GRACE_SECONDS = 2
@@ -42,6 +43,7 @@ class Server(uvicorn.Server):
         stopping: Callable[[], None],
         patience_seconds: int = PATIENCE_SECONDS,
         also: socket.socket | None = None,
+        collecting: Collecting | None = None,
     ) -> None:
         super().__init__(
             uvicorn.Config(
@@ -64,7 +66,7 @@ class Server(uvicorn.Server):
         self._listeners = [listener] if also is None else [listener, also]
         self._ready = ready
         self._stopping = stopping
-        self._shared = Shared(access_log, new_id, patience_seconds)
+        self._shared = Shared(access_log, new_id, patience_seconds, collecting)
         self.server_state = self._shared
 
     async def run_until_stopped(self) -> None:

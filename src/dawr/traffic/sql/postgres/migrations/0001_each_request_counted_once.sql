@@ -114,11 +114,13 @@ CREATE TABLE traffic_dead (
 );
 
 -- Details that left the table: to a file, or (file '') because their time was over.
+-- `deleted` is how many of the rows left it so far: what is still there and what was deleted is all there ever was.
 CREATE TABLE traffic_archives (
     day bigint NOT NULL,
     part bigint NOT NULL,
     file text COLLATE "C" NOT NULL,
     rows bigint NOT NULL,
+    deleted bigint NOT NULL,
     checksum text COLLATE "C" NOT NULL,
     sha256 text COLLATE "C" NOT NULL,
     state text COLLATE "C" NOT NULL CHECK (state IN ('written', 'emptied', 'expired')),

@@ -114,11 +114,13 @@ CREATE TABLE traffic_dead (
 ) STRICT;
 
 -- Details that left the table: to a file, or (file '') because their time was over.
+-- `deleted` is how many of the rows left it so far: what is still there and what was deleted is all there ever was.
 CREATE TABLE traffic_archives (
     day INTEGER NOT NULL,
     part INTEGER NOT NULL,
     file TEXT NOT NULL,
     rows INTEGER NOT NULL,
+    deleted INTEGER NOT NULL,
     checksum TEXT NOT NULL,
     sha256 TEXT NOT NULL,
     state TEXT NOT NULL CHECK (state IN ('written', 'emptied', 'expired')),

@@ -1,0 +1,150 @@
+"""The traffic process: ships the spools of its host, and counts what was shipped if no other host does.
+
+One per host, of low priority. It alone writes to `traffic.sqlite`; tools that want to write ask it through its socket.
+Whoever started it holds its standard input open, so that it ends when they are gone.
+"""
+
+import asyncio
+import fcntl
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
+
+import structlog
+import uvloop
+
+from dawr import __version__
+from dawr.bootstrap.control import listening
+from dawr.bootstrap.system import now
+from dawr.bootstrap.traffic import host_of, keys_of, on_postgres
+from dawr.observe import logs
+from dawr.reliability.lease import LEASE_MS, Lease, Leases
+from dawr.reliability.works import Work, Works
+from dawr.settings import Settings, from_environment
+from dawr.traffic.consumer import Consumer
+from dawr.traffic.database import Database, DatabaseAway
+from dawr.traffic.directory import TrafficDirectory, traffic_in
+from dawr.traffic.heartbeat import Heartbeat
+from dawr.traffic.shipping import Shipper
+from dawr.traffic.sqlite import SqliteDatabase
+
+NICENESS = 10
+SHIP_SECONDS = 0.2
+CONSUME_SECONDS = 0.1
+BEAT_SECONDS = 10.0
+LOCK_SECONDS = 0.2
+EMBEDDED_LEASE_MS = 60 * 60 * 1000
+"""The file has one traffic process, which gets its leases back at once when it starts again."""
+STANDARD_INPUT = 0
+
+log = structlog.get_logger("dawr.traffic")
+
+
+async def consume(settings: Settings, *, ends_with_input: bool) -> None:
+    """Until a signal says stop, or whoever started it is gone."""
+    directory = traffic_in(settings.data)
+    directory.prepare()
+    stopped = _told_to_stop(ends_with_input=ends_with_input)
+    holding = asyncio.create_task(_held(directory))
+    await asyncio.wait({holding, asyncio.ensure_future(stopped.wait())}, return_when=asyncio.FIRST_COMPLETED)
+    if not holding.done():
+        holding.cancel()
+        return
+    os.nice(NICENESS)
+    async with _running(settings, directory):
+        await stopped.wait()
+    os.close(holding.result())
+
+
+@asynccontextmanager
+async def _running(settings: Settings, directory: TrafficDirectory) -> AsyncIterator[None]:
+    async with AsyncExitStack() as stack:
+        database = await _opened(settings, directory)
+        stack.push_async_callback(database.close)
+        await stack.enter_async_context(_works(settings, directory, database).running())
+        await stack.enter_async_context(listening(directory.socket, {}))
+        yield
+
+
+async def _opened(settings: Settings, directory: TrafficDirectory) -> Database:
+    """PostgreSQL has the tables from the installation's own migrations."""
+    if settings.database_url:
+        return await on_postgres(settings)
+    database = SqliteDatabase(directory.database)
+    for made in await database.create_tables():
+        log.info("traffic.migrated", migration=made)
+    return database
+
+
+def _works(settings: Settings, directory: TrafficDirectory, database: Database) -> Works:
+    host = host_of(directory)
+    holder, lease_ms = f"{host} {os.getpid()}", LEASE_MS
+    if not settings.database_url:
+        holder, lease_ms = "the traffic process", EMBEDDED_LEASE_MS
+    leases = Leases(database, now)
+    shipper = Shipper(database, directory.spools, now)
+    consumer = Consumer(
+        database,
+        now,
+        batch=settings.traffic_batch,
+        wait_ms=settings.traffic_batch_seconds * 1000,
+        retries=settings.traffic_retries,
+        told=log.info if settings.traffic_log == "on" else None,
+    )
+    heartbeat = Heartbeat(
+        database, directory, keys_of(settings, directory), now, host=host, pid=os.getpid(), version=__version__
+    )
+
+    def lease(name: str) -> Lease:
+        return Lease(leases, name, holder=holder, lease_ms=lease_ms)
+
+    return Works(
+        [
+            Work(name="ship", run=shipper.ship, every=SHIP_SECONDS),
+            Work(name="consume", run=consumer.consume, every=CONSUME_SECONDS, lease=lease(settings.traffic_queue)),
+            Work(name="beat", run=heartbeat.beat, every=BEAT_SECONDS),
+        ],
+        expected=(DatabaseAway,),
+    )
+
+
+async def _held(directory: TrafficDirectory) -> int:
+    """The lock of the directory. Another process that has it is waited for."""
+    handle = os.open(directory.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    is_told = False
+    while True:
+        with suppress(BlockingIOError):
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return handle
+        if not is_told:
+            log.info("traffic.standing-by", reason="Another traffic process of this directory is running.")
+            is_told = True
+        await asyncio.sleep(LOCK_SECONDS)
+
+
+def _told_to_stop(*, ends_with_input: bool) -> asyncio.Event:
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    if ends_with_input:
+        loop.add_reader(STANDARD_INPUT, partial(_end, loop, stopped))
+    return stopped
+
+
+def _end(loop: asyncio.AbstractEventLoop, stopped: asyncio.Event) -> None:
+    """Nobody writes to it: what there is to read is its end."""
+    loop.remove_reader(STANDARD_INPUT)
+    stopped.set()
+
+
+def main() -> None:
+    settings = from_environment(dict(os.environ))
+    logs.configure(settings)
+    uvloop.run(consume(settings, ends_with_input=True))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""The traffic statistics of a process that serves: what writes requests down, and the process that counts them."""
+
+import asyncio
+import os
+import secrets
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import structlog
+
+from dawr.bootstrap.system import correlation_id, now
+from dawr.settings import Settings, as_environment
+from dawr.traffic.collector import Collector, Kept
+from dawr.traffic.database import Database
+from dawr.traffic.directory import TrafficDirectory, traffic_in
+from dawr.traffic.keys import KEY_BYTES, VisitorKeys
+from dawr.traffic.spool import Spool
+from dawr.traffic.sqlite import SqliteDatabase
+
+STOP_SECONDS = 1.0
+PROGRAM = ("-m", "dawr.bootstrap.consuming")
+
+
+class TrafficProcessEnded(Exception):
+    """The traffic process ended; it is started again."""
+
+
+def collector_of(settings: Settings) -> Collector | None:
+    """None: nothing is counted."""
+    if settings.traffic == "off":
+        return None
+    directory = traffic_in(settings.data)
+    return Collector(
+        Spool(directory.spools, correlation_id),
+        keys_of(settings, directory),
+        clock=now,
+        new_id=correlation_id,
+        kept=Kept(
+            visitors=settings.traffic_visitors == "on",
+            agents=settings.traffic_agents == "on",
+            details=settings.traffic_details_percent / 100,
+        ),
+        told=structlog.get_logger("dawr.traffic").info if settings.traffic_log == "on" else None,
+    )
+
+
+def keys_of(settings: Settings, directory: TrafficDirectory) -> VisitorKeys:
+    file = Path(settings.traffic_key) if settings.traffic_key else directory.key
+    return VisitorKeys(file, lambda: secrets.token_bytes(KEY_BYTES))
+
+
+@asynccontextmanager
+async def traffic_read(settings: Settings) -> AsyncIterator[Database]:
+    """For looks only, beside the process that writes. It may not be there yet, or be away."""
+    database = await _database_to_read(settings)
+    try:
+        yield database
+    finally:
+        await database.close()
+
+
+async def _database_to_read(settings: Settings) -> Database:
+    if settings.database_url:
+        return await on_postgres(settings)
+    return SqliteDatabase(traffic_in(settings.data).database, read_only=True, in_thread=True)
+
+
+async def on_postgres(settings: Settings) -> Database:
+    from dawr.traffic.postgres import PostgresDatabase  # noqa: PLC0415 - its driver is large, and few need it
+
+    return await PostgresDatabase.open(settings.database_url)
+
+
+class TrafficProcess:
+    """Kept running beside the server, on its host and of low priority. It ends when this process is gone."""
+
+    def __init__(self, settings: Settings, environment: Mapping[str, str]) -> None:
+        self._environment = {**environment, **as_environment(settings)}
+
+    async def keep(self) -> None:
+        """Until it ends, which it should not, or this is cancelled."""
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, *PROGRAM, stdin=asyncio.subprocess.PIPE, env=self._environment
+        )
+        try:
+            code = await process.wait()
+            raise TrafficProcessEnded(f"The traffic process ended with code {code}.")
+        finally:
+            if process.returncode is None:
+                process.terminate()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(process.wait(), STOP_SECONDS)
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+
+
+def host_of(directory: TrafficDirectory) -> str:
+    """The name of this host's traffic process; two directories on one host have two."""
+    return f"{os.uname().nodename} {directory.path.stat().st_ino}"

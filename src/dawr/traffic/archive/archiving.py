@@ -1,0 +1,111 @@
+"""Which days are archived, and when: those that are over for so long, or one that somebody names."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from dawr.traffic.archive.child import MISSING, ChildFailed, has_duckdb
+from dawr.traffic.archive.folder import ArchiveFolder, FolderBusy, date_of, ids_of
+from dawr.traffic.archive.part import ArchiveDamaged, Archived, ArchiveFailed, Archiver, Progress, Step
+from dawr.traffic.archive.records import Record, all_records, records_of
+from dawr.traffic.database import Database
+from dawr.traffic.directory import TrafficDirectory
+from dawr.traffic.event import MS_PER_DAY, day_of
+from dawr.traffic.identity import extract_timestamp
+
+__all__ = ["DAYS", "ArchiveFailed", "Archived", "Progress", "Step", "archive_day", "archive_due", "can_archive"]
+
+DAYS = 3
+
+
+def can_archive() -> bool:
+    """Whether the extra is installed."""
+    return has_duckdb()
+
+
+def ignore(step: Step) -> None:
+    """Nobody watches."""
+
+
+async def archive_due(
+    database: Database, directory: TrafficDirectory, now: int, *, days: int = DAYS, progress: Progress = ignore
+) -> list[Archived]:
+    """Whole UTC days of which every row is older than so many days. A day that fails does not hold up the others."""
+    done: list[Archived] = []
+    problems: list[str] = []
+    with _working(directory) as folder:
+        archiver = Archiver(database, folder, now, progress)
+        for day in await _due(database, day_of(now - days * MS_PER_DAY)):
+            try:
+                for record in await records_of(database, day):
+                    if record.state == "written":
+                        done.append(await archiver.finish(record))
+                done += await archiver.archive(day)
+            except (ArchiveFailed, ChildFailed, OSError) as error:
+                problems.append(_sentence(day, error))
+    if problems:
+        raise ArchiveFailed(" ".join(problems), tuple(done))
+    return done
+
+
+async def archive_day(
+    database: Database, directory: TrafficDirectory, day: int, now: int, *, progress: Progress = ignore
+) -> list[Archived]:
+    """One day that is over, now or again: its files are read back, a bad one is written anew if its rows are here."""
+    if day != day_of(day) or day + MS_PER_DAY > now:
+        raise ArchiveFailed("Only a whole UTC day that is over can be archived.")
+    done: list[Archived] = []
+    with _working(directory) as folder:
+        archiver = Archiver(database, folder, now, progress)
+        try:
+            for record in await records_of(database, day):
+                done += await _mended(archiver, record)
+            done += await archiver.archive(day)
+        except (ArchiveFailed, ChildFailed, OSError) as error:
+            raise ArchiveFailed(_sentence(day, error), tuple(done)) from error
+    return done
+
+
+async def _mended(archiver: Archiver, record: Record) -> list[Archived]:
+    """Rows of a file that is forgotten here are in the table, and go into the next one."""
+    if record.state == "emptied":
+        await archiver.check(record)
+    if record.state != "written":
+        return []
+    try:
+        return [await archiver.finish(record)]
+    except ArchiveDamaged:
+        if record.deleted:
+            raise
+        await archiver.forget(record)
+        return []
+
+
+@contextmanager
+def _working(directory: TrafficDirectory) -> Iterator[ArchiveFolder]:
+    if not can_archive():
+        raise ArchiveFailed(MISSING)
+    directory.prepare()
+    folder = ArchiveFolder(directory.archive)
+    try:
+        with folder.held():
+            yield folder
+    except FolderBusy as error:
+        raise ArchiveFailed(str(error)) from error
+
+
+async def _due(database: Database, end: int) -> list[int]:
+    """Days before this one that have rows in the table, or a file whose rows were not all deleted."""
+    days = {record.day for record in await all_records(database) if record.state == "written" and record.day < end}
+    day, last = 0, ids_of(end)[0]
+    while found := await database.select_rows("first_event_between", ids_of(day)[0], last):
+        at = extract_timestamp(found[0][0])
+        assert at is not None  # noqa: S101 - the table has no other ids
+        days.add(day_of(at))
+        day = day_of(at) + MS_PER_DAY
+    return sorted(days)
+
+
+def _sentence(day: int, error: Exception) -> str:
+    if isinstance(error, ArchiveFailed):
+        return str(error)
+    return f"{date_of(day)} could not be archived: {error}. Nothing was deleted but what a file has."

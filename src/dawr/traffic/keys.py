@@ -1,0 +1,128 @@
+"""The key that visitors' addresses are hashed with: another every day (UTC), and nobody has those of days gone by.
+
+Tomorrow's key is made from today's and nothing leads back, so that hosts which began with the same file have the
+same key every day. The file holds the key of ten minutes ago: until ten past midnight that is yesterday's, by which
+a request is known that was sent before midnight and is repeated after it.
+"""
+
+import fcntl
+import hmac
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from dawr.reliability.log import log
+from dawr.traffic.event import MS_PER_DAY, MS_PER_MINUTE, day_of
+
+OVERLAP_MS = 10 * MS_PER_MINUTE
+KEY_BYTES = 32
+MOST_DAYS = 3660
+"""Whoever was away for longer begins anew."""
+
+
+class DayKeys(NamedTuple):
+    day: int
+    today: bytes
+    yesterday: bytes | None
+    until: int
+    """When other keys are due."""
+
+
+class StoredKey(msgspec.Struct, frozen=True):
+    """What is in the file."""
+
+    day: int
+    key: str
+
+
+class VisitorKeys:
+    """`new_key` makes 32 random bytes, once in the life of an installation."""
+
+    def __init__(self, file: Path, new_key: Callable[[], bytes]) -> None:
+        self._file = file
+        self._new_key = new_key
+        self._kept: tuple[int, bytes] | None = None
+
+    def at(self, now: int) -> DayKeys:
+        """Also when the file cannot be read or written: then of this process alone, which is logged."""
+        before, today = day_of(now - OVERLAP_MS), day_of(now)
+        try:
+            with _locked(self._file.with_name(f"{self._file.name}.lock")):
+                self._kept = self._moved_on(self._read(), before, today)
+        except OSError as error:
+            log.warning("traffic.key-unusable", reason=error.strerror or str(error))
+            in_memory = self._kept or (before, self._new_key())
+            self._kept = (before, _ratcheted(in_memory[1], (before - in_memory[0]) // MS_PER_DAY))
+        day, key = self._kept
+        until = min(today + MS_PER_DAY, day + MS_PER_DAY + OVERLAP_MS)
+        if day == today:
+            return DayKeys(today, key, None, until)
+        return DayKeys(today, _ratcheted(key, (today - day) // MS_PER_DAY), key, until)
+
+    def _moved_on(self, kept: tuple[int, bytes] | None, before: int, today: int) -> tuple[int, bytes]:
+        """A key of days to come was made while the clock was wrong: no way leads back from it."""
+        if kept is not None and kept[0] in {before, today}:
+            return kept
+        if kept is None or kept[0] > today or today - kept[0] > MOST_DAYS * MS_PER_DAY:
+            if kept is not None:
+                log.warning("traffic.key-replaced", day=kept[0])
+            kept = (before, self._new_key())
+        kept = (before, _ratcheted(kept[1], (before - kept[0]) // MS_PER_DAY))
+        self._write(*kept)
+        return kept
+
+    def _read(self) -> tuple[int, bytes] | None:
+        try:
+            kept = msgspec.json.decode(self._file.read_bytes(), type=StoredKey)
+            key = bytes.fromhex(kept.key)
+        except FileNotFoundError:
+            return None
+        except ValueError:  # msgspec's own errors among them
+            log.warning("traffic.key-unreadable")
+            return None
+        return (kept.day, key) if len(key) == KEY_BYTES and kept.day % MS_PER_DAY == 0 else None
+
+    def _write(self, day: int, key: bytes) -> None:
+        """In the place of the one before, which is gone then."""
+        partial = self._file.with_name(f"{self._file.name}.partial")
+        handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(handle, msgspec.json.encode(StoredKey(day, key.hex())))
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        partial.rename(self._file)
+        directory = os.open(self._file.parent, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+
+
+def visitor_hash(key: bytes, address: str) -> str:
+    return hmac.digest(key, address.encode(errors="surrogateescape"), "sha256")[:8].hex()
+
+
+def check_of(key: bytes) -> str:
+    """Tells whether two hosts have the same key, and nothing about it."""
+    return hmac.digest(key, b"dawr traffic: which key", "sha256")[:8].hex()
+
+
+def _ratcheted(key: bytes, days: int) -> bytes:
+    for _ in range(days):
+        key = hmac.digest(key, b"dawr traffic: the next day", "sha256")
+    return key
+
+
+@contextmanager
+def _locked(file: Path) -> Iterator[None]:
+    handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

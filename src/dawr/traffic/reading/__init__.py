@@ -1,0 +1,1 @@
+"""The statistics as people read them. Nothing in here writes."""

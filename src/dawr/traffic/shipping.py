@@ -1,0 +1,83 @@
+"""From the spools of this host to the queue: lines and how far they were read, in one transaction.
+
+A spool is removed once its process is done with it and the disk has what was shipped. While the database is away the
+spools wait.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+from dawr.traffic.database import Database, Transaction
+from dawr.traffic.event import hour_in
+from dawr.traffic.ledger import Entries, add_to_ledger
+from dawr.traffic.spool_reader import Piece, SpoolReader, spools_in
+
+LONGEST_DAMAGED = 2000
+
+
+class Shipper:
+    """The only one that reads these spools: the lock of the directory is its own."""
+
+    def __init__(self, database: Database, spools: Path, clock: Callable[[], int]) -> None:
+        self._database = database
+        self._spools = spools
+        self._clock = clock
+        self._known: dict[str, tuple[int, int]] = {}
+        """What was shipped of each spool when it was last looked at. The database knows better."""
+
+    async def ship(self) -> int:
+        """All that is there now; how many lines it was."""
+        return sum([await self._ship_one(path) for path in spools_in(self._spools)])
+
+    async def _ship_one(self, path: Path) -> int:
+        try:
+            spool = SpoolReader(path)
+        except FileNotFoundError:
+            return 0
+        shipped = 0
+        try:
+            while spool.is_new(*self._known.get(path.name, (0, 0))):
+                piece = await self._database.transact(lambda transaction: self._move(transaction, spool))
+                shipped += len(piece.bodies)
+                self._known[path.name] = (piece.position, piece.answers)
+                if piece.is_last:
+                    break
+            if spool.is_over:
+                await self._database.sync()
+                spool.remove()
+                self._known.pop(path.name, None)
+                await self._database.change_rows("forget_spool", path.name)
+        finally:
+            spool.close()
+        return shipped
+
+    async def _move(self, transaction: Transaction, spool: SpoolReader) -> Piece:
+        name, now = spool.path.name, self._clock()
+        await transaction.change_rows("add_spool", name)
+        [(position, lines, answers)] = await transaction.select_rows("lock_spool", name)
+        piece = spool.read(position, answers)
+        found = len(piece.bodies) + len(piece.damaged)
+        if (piece.position, piece.answers) == (position, answers):
+            return piece
+        hours = [hour_in(body, spool.hour) for body in piece.bodies]
+        await transaction.change_each(
+            "add_to_queue", [(hour, body.decode(), now) for hour, body in zip(hours, piece.bodies, strict=True)]
+        )
+        await transaction.change_each("add_damaged", [(now, spool.hour, _shown(line)) for line in piece.damaged])
+        await transaction.change_rows("save_spool", name, piece.position, lines + found, piece.answers)
+        entries: Entries = Counter()
+        for hour in hours:
+            entries[hour, "spooled"] += 1
+            entries[hour, "queued"] += 1
+        entries[spool.hour, "damaged"] += len(piece.damaged)
+        entries[spool.hour, "answered"] += piece.answers - answers
+        for hour, count in piece.lost.items():
+            entries[hour, "lost"] += count
+        await add_to_ledger(transaction, entries)
+        return piece
+
+
+def _shown(line: bytes) -> str:
+    """As text that any database takes."""
+    return repr(line[:LONGEST_DAMAGED])[2:-1]

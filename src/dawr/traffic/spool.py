@@ -1,0 +1,229 @@
+"""Where a process writes down each request that it answered: one line in a file, in one write.
+
+What was written survives the process, however that ends; a power cut takes the last second at most. The file is
+locked for as long as its process lives. A new one begins with every start, with every hour and when one is large.
+Nobody waits for a disk that is full: lines are kept in memory then, up to a bound, and what is beyond it is counted.
+"""
+
+import fcntl
+import mmap
+import os
+import threading
+from collections import Counter, deque
+from collections.abc import Callable
+from contextlib import suppress
+from errno import ENOSPC
+from pathlib import Path
+from typing import Self
+from zlib import crc32
+
+import msgspec
+
+from dawr.reliability.log import log
+from dawr.traffic.event import MS_PER_HOUR, hour_of
+
+HEADER = b"dawr spool 1\n".ljust(31, b"\0") + b"\n"
+"""What it is, its version, and in bytes 16 to 23 how many answers were sent while it was the one in use."""
+COUNTER = 2
+"""Which of the header's whole numbers that is."""
+ENDING = ".spool"
+BEGUN = ".begun"
+LARGEST_FILE = 16 * 1024 * 1024
+MOST_ON_DISK = 256 * 1024 * 1024
+MOST_IN_MEMORY = 10_000
+SYNC_SECONDS = 1.0
+LOST = b'{"lost":'
+
+
+class SpoolFile:
+    """One file while it is written to. It has its name once it is locked, so that nobody takes it for an orphan."""
+
+    def __init__(self, directory: Path, name: str, hour: int) -> None:
+        self.hour = hour
+        self.size = len(HEADER)
+        self.is_dirty = True
+        begun = directory / f"{name}{BEGUN}"
+        self.handle = os.open(begun, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self.handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.write(self.handle, HEADER)
+            self._mapped = mmap.mmap(self.handle, len(HEADER))  # fails if the disk had no place for all of it
+            begun.rename(directory / f"{name}{ENDING}")
+        except (OSError, ValueError) as error:
+            os.close(self.handle)
+            begun.unlink(missing_ok=True)
+            raise OSError(ENOSPC, os.strerror(ENOSPC)) from error
+        self._numbers = memoryview(self._mapped).cast("Q")
+
+    def append(self, line: bytes) -> bool:
+        """Whole, or not at all."""
+        try:
+            written = os.write(self.handle, line)
+        except OSError:
+            return False
+        if written != len(line):
+            with suppress(OSError):
+                os.ftruncate(self.handle, self.size)
+            return False
+        self.size += written
+        self.is_dirty = True
+        return True
+
+    def count_answer(self) -> None:
+        self._numbers[COUNTER] += 1
+
+    def sync(self) -> None:
+        self.is_dirty = False
+        os.fdatasync(self.handle)
+
+    def close(self) -> None:
+        """Somebody else may take it from here."""
+        self._numbers.release()
+        self._mapped.close()
+        os.close(self.handle)
+
+
+class Spool:
+    """`new_name` never gives the same name twice, on any host."""
+
+    def __init__(self, directory: Path, new_name: Callable[[], str]) -> None:
+        self.lost = 0
+        self.is_full = False
+        self._directory = directory
+        self._new_name = new_name
+        self._file: SpoolFile | None = None
+        self._retired: deque[SpoolFile] = deque()
+        self._memory: deque[tuple[int, bytes]] = deque()
+        self._lost_hours = Counter[int]()
+        self._is_failing = False
+        self._stopping = threading.Event()
+        self._syncing: threading.Thread | None = None
+        self._owner = os.getpid()
+
+    def append(self, body: bytes, at: int) -> bool:
+        """Never raises, and waits for no disk. False: it is kept in memory for now, or was counted as lost."""
+        line = framed(body)
+        file = self._file
+        if file is None or not file.hour <= at < file.hour + MS_PER_HOUR or file.size >= LARGEST_FILE:
+            file = self._next_file(at)
+        if file is not None and not (self._memory or self._lost_hours or self.is_full) and file.append(line):
+            return True
+        self._keep(line, at)
+        self._write_what_is_kept()
+        return not self._memory
+
+    def count_answer(self) -> None:
+        """By whoever sends the bytes of an answer: what `append` wrote down is compared with it."""
+        if self._file is not None:
+            self._file.count_answer()
+
+    @property
+    def in_memory(self) -> int:
+        return len(self._memory)
+
+    def sync(self) -> None:
+        """Make sure that the disk has what was written so far."""
+        try:
+            while self._retired:
+                retired = self._retired[0]
+                retired.sync()
+                retired.close()
+                self._retired.popleft()
+            file = self._file
+            if file is not None and file.is_dirty:
+                file.sync()
+            self.is_full = size_of(self._directory) >= MOST_ON_DISK
+        except OSError as error:
+            self._fails(error)
+
+    def close(self) -> None:
+        """Whatever waits in memory is tried once more."""
+        self._stopping.set()
+        if self._syncing is not None:
+            self._syncing.join()
+        self.is_full = False
+        self._write_what_is_kept()
+        if self._file is not None:
+            self._retired.append(self._file)
+            self._file = None
+        self.sync()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _next_file(self, at: int) -> SpoolFile | None:
+        """The old one stays in use as long as there is no new one."""
+        if self._owner != os.getpid():
+            self._leave_to_the_parent()
+        try:
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            file = SpoolFile(self._directory, f"{hour_of(at):013}-{self._new_name()}", hour_of(at))
+        except OSError as error:
+            self._fails(error)
+            return self._file
+        if self._file is not None:
+            self._retired.append(self._file)
+        self._file = file
+        if self._syncing is None:
+            self._syncing = threading.Thread(target=self._sync_for_ever, name="traffic-sync", daemon=True)
+            self._syncing.start()
+        return file
+
+    def _leave_to_the_parent(self) -> None:
+        """A process that was forked writes to files of its own."""
+        for file in (*self._retired, self._file):
+            if file is not None:
+                file.close()
+        self._retired.clear()
+        self._memory.clear()
+        self._lost_hours.clear()
+        self._file, self._syncing, self._owner = None, None, os.getpid()
+
+    def _sync_for_ever(self) -> None:
+        while not self._stopping.wait(SYNC_SECONDS):
+            self.sync()
+
+    def _keep(self, line: bytes, at: int) -> None:
+        if len(self._memory) >= MOST_IN_MEMORY:
+            self.lost += 1
+            self._lost_hours[hour_of(at)] += 1
+        else:
+            self._memory.append((at, line))
+
+    def _write_what_is_kept(self) -> None:
+        file = self._file
+        if file is None or self.is_full:
+            return
+        while self._memory:
+            if not file.append(self._memory[0][1]):
+                self._fails(OSError(ENOSPC, os.strerror(ENOSPC)))
+                return
+            self._memory.popleft()
+        if self._lost_hours and file.append(framed(msgspec.json.encode({"lost": sorted(self._lost_hours.items())}))):
+            self._lost_hours.clear()
+        self._is_failing = False
+
+    def _fails(self, error: OSError) -> None:
+        if not self._is_failing:
+            log.error("traffic.spool-failed", reason=error.strerror or str(error))
+        self._is_failing = True
+
+
+def framed(body: bytes) -> bytes:
+    return b"%08x %b\n" % (crc32(body), body)
+
+
+def size_of(directory: Path) -> int:
+    """How much of the disk the spools take."""
+    with suppress(FileNotFoundError):
+        return sum(_size(entry) for entry in os.scandir(directory))
+    return 0
+
+
+def _size(entry: "os.DirEntry[str]") -> int:
+    with suppress(FileNotFoundError):
+        return entry.stat().st_size
+    return 0

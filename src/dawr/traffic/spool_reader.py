@@ -1,0 +1,130 @@
+"""Reads what a process wrote down, also while it writes, and after it ended in the middle of a line.
+
+A line that was damaged is set aside, and costs only itself.
+"""
+
+import fcntl
+import os
+from collections import Counter
+from pathlib import Path
+from zlib import crc32
+
+import msgspec
+
+from dawr.traffic.spool import BEGUN, ENDING, HEADER, LOST
+
+MOST_READ = 128 * 1024
+"""At once; some hundreds of lines."""
+CHECKSUM = 8
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """What was found behind a position."""
+
+    position: int
+    """Where the next piece begins."""
+    bodies: list[bytes]
+    damaged: list[bytes]
+    lost: Counter[int]
+    """By hour: what the process had no place for."""
+    answers: int
+    """How many answers were sent since the file began: never more than there are lines up to here."""
+    is_last: bool
+    """Nothing is behind it now."""
+
+
+class SpoolReader:
+    """Of one file. `is_over`: its process is gone, or has gone on to another; then it is ours until it is closed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.hour = hour_of_name(path.name)
+        self._handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self.is_over = _is_free(self._handle)
+
+    def read(self, position: int, answers: int) -> Piece:
+        """What is behind what was read before. A line is written before its answer is counted, and so it is read."""
+        start = max(position, len(HEADER))
+        counted = self._answers()
+        chunk = os.pread(self._handle, MOST_READ, start)
+        end = chunk.rfind(b"\n") + 1
+        is_last = len(chunk) < MOST_READ
+        # The end of a line that nobody will finish is damaged, and so is one without an end in sight.
+        if self.is_over if is_last else end == 0:
+            end = len(chunk)
+        piece = Piece(start + end, [], [], Counter(), max(counted, answers) if is_last else answers, is_last)
+        for line in chunk[:end].split(b"\n"):
+            if line:
+                _sort(line, piece)
+        return piece
+
+    def is_new(self, position: int, answers: int) -> bool:
+        """Whether there may be more than this."""
+        return self.is_over or os.fstat(self._handle).st_size != position or self._answers() != answers
+
+    def remove(self) -> None:
+        """The disk has all of it elsewhere by now."""
+        self.path.unlink(missing_ok=True)
+        directory = os.open(self.path.parent, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+
+    def close(self) -> None:
+        os.close(self._handle)
+
+    def _answers(self) -> int:
+        return int.from_bytes(os.pread(self._handle, 8, 16), "little")
+
+
+def spools_in(directory: Path) -> list[Path]:
+    """In the order of their hours. What was begun and never got its name holds nothing, and is removed."""
+    if not directory.exists():
+        return []
+    for begun in directory.glob(f"*{BEGUN}"):
+        _remove_if_free(begun)
+    return sorted(directory.glob(f"*{ENDING}"))
+
+
+def hour_of_name(name: str) -> int:
+    digits = name.partition("-")[0]
+    return int(digits) if digits.isdecimal() else 0
+
+
+def _sort(line: bytes, piece: Piece) -> None:
+    checksum, _, body = line.partition(b" ")
+    if len(checksum) != CHECKSUM or checksum != b"%08x" % crc32(body) or not _is_text(body):
+        piece.damaged.append(line)
+    elif body.startswith(LOST):
+        for hour, count in msgspec.json.decode(body, type=dict[str, list[tuple[int, int]]])["lost"]:
+            piece.lost[hour] += count
+    else:
+        piece.bodies.append(body)
+
+
+def _is_text(body: bytes) -> bool:
+    try:
+        return "\0" not in body.decode()
+    except UnicodeDecodeError:
+        return False
+
+
+def _is_free(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _remove_if_free(begun: Path) -> None:
+    try:
+        handle = os.open(begun, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    try:
+        if _is_free(handle):
+            begun.unlink(missing_ok=True)
+    finally:
+        os.close(handle)

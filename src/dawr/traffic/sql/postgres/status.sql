@@ -1,0 +1,27 @@
+-- How the statistics fare. Nothing here looks at more than 10,001 messages, or at any detail.
+
+-- name: traffic_backlog
+-- How many wait, and since when the first of them is due.
+SELECT count(*), min(due_at) FROM (SELECT due_at FROM traffic_queue ORDER BY seq LIMIT $1) AS first;
+
+-- name: traffic_just_queued
+-- Of the latest, those of hours since $1 that are due since $2 or later.
+SELECT count(*) FROM (SELECT hour, due_at FROM traffic_queue ORDER BY seq DESC LIMIT $3) AS latest WHERE hour >= $1 AND due_at > $2;
+
+-- name: traffic_dead_by_kind
+SELECT kind, count(*) FROM (SELECT kind FROM traffic_dead ORDER BY seq DESC LIMIT $1) AS latest GROUP BY kind;
+
+-- name: traffic_heartbeats
+SELECT host, pid, version, began_at, beat_at, spool_bytes, key_day, key_check FROM traffic_consumer ORDER BY host;
+
+-- name: traffic_snapshot_at
+SELECT at FROM traffic_snapshots WHERE name = $1;
+
+-- name: traffic_settled_since
+SELECT coalesce(sum(queued), 0)::bigint, coalesce(sum(stored + duplicates + dead), 0)::bigint, coalesce(sum(lost), 0)::bigint FROM traffic_ledger WHERE hour >= $1;
+
+-- name: traffic_minutes_between
+SELECT coalesce(sum(requests), 0)::bigint, coalesce(sum(errors), 0)::bigint, coalesce(max(requests), 0) FROM traffic_minutes WHERE minute >= $1 AND minute < $2;
+
+-- name: traffic_open_alerts
+SELECT name, level, sentence, value, began_at FROM traffic_alerts WHERE ended_at IS NULL ORDER BY began_at, name;

@@ -1,0 +1,17 @@
+-- The traffic process of each host.
+
+-- name: save_heartbeat
+INSERT INTO traffic_consumer (host, pid, version, began_at, beat_at, spool_bytes, key_day, key_check)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+ON CONFLICT (host) DO UPDATE SET
+    pid = excluded.pid,
+    version = excluded.version,
+    began_at = excluded.began_at,
+    beat_at = excluded.beat_at,
+    spool_bytes = excluded.spool_bytes,
+    key_day = excluded.key_day,
+    key_check = excluded.key_check;
+
+-- name: forget_hosts
+-- Those that have been silent for days are gone for good.
+DELETE FROM traffic_consumer WHERE beat_at < ?1;
