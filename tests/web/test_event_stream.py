@@ -38,6 +38,7 @@ def a_settings(directory: Path, *, stream_seconds: int = 300, most_streams_per_a
         data=str(directory / "data"),
         log_level="error",
         rate_limits="off",
+        traffic="off",
         stream_seconds=stream_seconds,
         most_streams_per_address=most_streams_per_address,
     )

@@ -2,8 +2,8 @@
 
 import os
 
+from dawr.reliability.client_address import networks
 from dawr.settings import Settings, SettingUnfit
-from dawr.web.client_address import networks
 
 
 def refuse_what_cannot_be(settings: Settings) -> None:

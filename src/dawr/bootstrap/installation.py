@@ -37,6 +37,7 @@ from dawr.reliability.shared import Shared
 from dawr.reliability.works import Works
 from dawr.settings import Settings, SettingUnfit
 from dawr.traffic.collector import Collector
+from dawr.web.routes import Route
 
 MS_PER_HOUR = 60 * 60 * 1000
 COMMAND_LINE = Origin(actor="command line")
@@ -62,6 +63,8 @@ class Dawr(msgspec.Struct, frozen=True, kw_only=True):
     limiter: Limiter = msgspec.field(default_factory=lambda: LocalLimiter(ticks))
     collector: Collector | None = None
     """Writes down each request for the traffic statistics; None if they are switched off."""
+    routes: tuple[Route, ...] = ()
+    """What it answers besides the table of routes."""
 
     @property
     def processes(self) -> int:

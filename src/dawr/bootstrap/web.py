@@ -16,12 +16,12 @@ from dawr.observe.instruments import Instruments
 from dawr.observe.metrics.metrics import Metrics
 from dawr.observe.metrics.region import Region
 from dawr.reliability.asgi import ASGIApp
+from dawr.reliability.client_address import Clients, networks
 from dawr.reliability.rate_limit import Hits
 from dawr.settings import Settings
+from dawr.traffic.requests import Headers, RequestCollector
 from dawr.web.app import App
 from dawr.web.auth import Auth
-from dawr.web.client_address import Clients, networks
-from dawr.web.collecting import Collecting
 from dawr.web.limits import Limits
 from dawr.web.metrics import ByPort, MetricsEndpoint
 from dawr.web.routes import Parts
@@ -36,7 +36,7 @@ def web_app(
     dawr: Dawr,
     log: AccessLog,
     metrics_listener: socket.socket | None = None,
-    collecting: Collecting | None = None,
+    collecting: RequestCollector | None = None,
 ) -> ASGIApp:
     """Everything that talks HTTP, around a running installation."""
     settings, instruments = dawr.settings, dawr.instruments
@@ -65,7 +65,9 @@ def web_app(
         works=dawr.works,
     )
     guarded = [MetricsEndpoint(parts, instruments, token=settings.metrics_token)] if settings.metrics_token else []
-    app = App(ROUTES, parts, log, instruments, new_id=correlation_id, others=guarded, collecting=collecting)
+    app = App(
+        (*ROUTES, *dawr.routes), parts, log, instruments, new_id=correlation_id, others=guarded, collecting=collecting
+    )
     if metrics_listener is None:
         return app
     open_to_all = MetricsEndpoint(parts, instruments, token=None)
@@ -101,10 +103,12 @@ def web_server(dawr: Dawr, listeners: Listeners, ready: Callable[[str], None]) -
     )
 
 
-def collecting_of(dawr: Dawr) -> Collecting | None:
+def collecting_of(dawr: Dawr) -> RequestCollector | None:
     if dawr.collector is None:
         return None
-    return Collecting(dawr.collector, Clients(networks(dawr.settings.trusted_proxies)), dawr.settings)
+    settings = dawr.settings
+    names = Headers(settings.traffic_client_header, settings.traffic_request_id_header, settings.traffic_country_header)
+    return RequestCollector(dawr.collector, Clients(networks(settings.trusted_proxies)), names)
 
 
 def instruments_of(settings: Settings, regions: Sequence[Region] | None = None, slot: int = 0) -> Instruments:

@@ -5,6 +5,7 @@ from contextlib import suppress
 from random import SystemRandom
 
 import click
+import msgspec
 import uvloop
 
 from dawr import bootstrap
@@ -16,6 +17,7 @@ from dawr.sample import staff
 from dawr.sample.life import SampleLife
 from dawr.sample.venues import CLINIC, RESTAURANT
 from dawr.settings import Settings
+from dawr.web import sample
 
 DEMO_DATA = "data/demo"
 
@@ -28,7 +30,7 @@ DEMO_DATA = "data/demo"
 @click.option("--password", metavar="TEXT", help="Password of the sample staff account demo; made up otherwise.")
 def command(*, host: str | None, port: int | None, data: str | None, live: bool, password: str | None) -> None:
     """Start the sample venues: a clinic with twelve queues, and a restaurant."""
-    settings = settings_of(host=host, port=port, data=data or DEMO_DATA, database_url="")
+    settings = settings_of(host=host, port=port, data=data or DEMO_DATA, database_url="", traffic_log="on")
     logs.configure(settings)
     with bootstrap.listened(settings) as listeners:
         uvloop.run((_play if live else _show)(settings, listeners, password))
@@ -37,7 +39,7 @@ def command(*, host: str | None, port: int | None, data: str | None, live: bool,
 async def _show(settings: Settings, listeners: bootstrap.Listeners, password: str | None) -> None:
     async with bootstrap.running(settings, bootstrap.instruments_of(settings)) as dawr:
         await _set_up_samples(dawr, password)
-        await serve_running(dawr, listeners)
+        await serve_running(_with_sample_routes(dawr), listeners)
 
 
 async def _play(settings: Settings, listeners: bootstrap.Listeners, password: str | None) -> None:
@@ -45,11 +47,15 @@ async def _play(settings: Settings, listeners: bootstrap.Listeners, password: st
         venues = await _set_up_samples(dawr, password)
         life = asyncio.create_task(SampleLife(dawr.engine, dawr.ids, SystemRandom()).play(venues))
         try:
-            await serve_running(dawr, listeners)
+            await serve_running(_with_sample_routes(dawr), listeners)
         finally:
             life.cancel()
             with suppress(asyncio.CancelledError):
                 await life
+
+
+def _with_sample_routes(dawr: bootstrap.Dawr) -> bootstrap.Dawr:
+    return msgspec.structs.replace(dawr, routes=sample.ROUTES)
 
 
 async def _set_up_samples(dawr: bootstrap.Dawr, password: str | None) -> list[VenueId]:

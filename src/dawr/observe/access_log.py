@@ -10,9 +10,8 @@ from typing import Literal
 import msgspec
 
 from dawr.observe.log_buffer import LogBuffer
+from dawr.reliability.asgi import METHODS, OTHER_METHOD, known_method
 
-METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"})
-OTHER_METHOD = "OTHER"
 NO_ROUTE = "-"
 
 Counted = Callable[[str, str, int, int], None]
@@ -46,10 +45,6 @@ class Failed(msgspec.Struct, frozen=True, tag_field="event", tag="api.error", gc
     status: int
     code: str
     correlation_id: str
-
-
-def known_method(method: str) -> str:
-    return method if method in METHODS else OTHER_METHOD
 
 
 def _not_counted(*_: str | int) -> None:

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable
 import structlog
 
 from dawr.domain.errors import Refused
-from dawr.observe.access_log import NO_ROUTE, AccessLog, known_method
+from dawr.observe.access_log import NO_ROUTE, AccessLog
 from dawr.observe.instruments import Instruments
 from dawr.ports import OutcomeUnknown, Stopping
 from dawr.reliability import correlation
-from dawr.reliability.asgi import Receive, Scope, Send
-from dawr.web.collecting import Collecting
+from dawr.reliability.asgi import Receive, Scope, Send, known_method
+from dawr.traffic.requests import RequestCollector
 from dawr.web.cors import Cors
 from dawr.web.endpoint import REPLAYED, Endpoint
 from dawr.web.event_stream import Stream
@@ -38,7 +38,7 @@ class App:
         *,
         new_id: Callable[[], str],
         others: Iterable[Endpoint] = (),
-        collecting: Collecting | None = None,
+        collecting: RequestCollector | None = None,
     ) -> None:
         self._parts = parts
         self._router = Router([*(Endpoint(route, parts) for route in routes), *others])
@@ -100,7 +100,7 @@ class App:
                 raw.scope, raw.headers, route, response.status, self._access_log.begin() - began, raw.correlation_id
             )
             return
-        took = max(0, self._access_log.begin() - began)
+        took = self._access_log.begin() - began
         collecting.collect(raw.scope, raw.headers, route, response.status, took, raw.correlation_id, by_rule)
 
     def _unfinished(self, endpoint: Endpoint | None, raw: RawRequest) -> Response:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from dawr.accounts.accounts import SESSION, TOKEN, Accounts
 from dawr.domain import Role, SignedIn, Token, VenueId
 from dawr.domain.errors import UnknownTicket, UnknownVenue, UnknownVisit
-from dawr.web.client_address import Clients
+from dawr.reliability.client_address import Clients
 from dawr.web.problems import BadRequest
 from dawr.web.raw_request import ANYBODY, DEVICES, Caller, RawRequest, cookies
 from dawr.web.response import Header

@@ -1,9 +1,9 @@
 """How often one address, token or account may ask. Which class a request is in, and what it is told."""
 
 from dawr.domain.pin import MOST_OF_ADDRESS
+from dawr.reliability.client_address import Clients, limit_key
 from dawr.reliability.rate_limit import Hits, Limiter, Policy, Verdict, headers
 from dawr.settings import Settings
-from dawr.web.client_address import Clients, limit_key
 from dawr.web.problems import BadRequest
 from dawr.web.raw_request import ANYBODY, DEVICES, Caller, RawRequest
 

@@ -17,12 +17,12 @@ from dawr.engine.status_cache import StatusCache
 from dawr.live.hub import Hub
 from dawr.operations.operation import Operation
 from dawr.ports import Ids
+from dawr.reliability.client_address import Clients
 from dawr.reliability.idempotency import Claim, Reply
 from dawr.reliability.shared import Shared
 from dawr.reliability.works import Works
 from dawr.settings import Settings
 from dawr.web.auth import Auth
-from dawr.web.client_address import Clients
 from dawr.web.event_stream import Stream
 from dawr.web.limits import Limits
 from dawr.web.problems import NO_WORDS, problem_of

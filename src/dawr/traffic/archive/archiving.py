@@ -37,8 +37,7 @@ async def archive_due(
         for day in await _due(database, day_of(now - days * MS_PER_DAY)):
             try:
                 for record in await records_of(database, day):
-                    if record.state == "written":
-                        done.append(await archiver.finish(record))
+                    done += await _finished(archiver, record)
                 done += await archiver.archive(day)
             except (ArchiveFailed, ChildFailed, OSError) as error:
                 problems.append(_sentence(day, error))
@@ -63,6 +62,11 @@ async def archive_day(
         except (ArchiveFailed, ChildFailed, OSError) as error:
             raise ArchiveFailed(_sentence(day, error), tuple(done)) from error
     return done
+
+
+async def _finished(archiver: Archiver, record: Record) -> list[Archived]:
+    """What a run that was killed had begun."""
+    return [await archiver.finish(record)] if record.state == "written" else []
 
 
 async def _mended(archiver: Archiver, record: Record) -> list[Archived]:

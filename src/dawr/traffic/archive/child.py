@@ -46,7 +46,7 @@ class Child:
         line = await self._process.stdout.readline()
         if not line:
             raise ChildFailed(f"DuckDB's process ended without an answer ({await self._process.wait()})")
-        answer = msgspec.json.decode(line, type=kind | Problem)
+        answer: T | Problem = msgspec.json.decode(line, type=kind | Problem)
         if isinstance(answer, Problem):
             raise ChildFailed(answer.sentence)
         return answer

@@ -8,6 +8,7 @@ import msgspec
 from dawr.traffic.buckets import quantile
 
 US_PER_MS = 1000
+P50, P95, P99 = 0.5, 0.95, 0.99
 
 
 class Counts(NamedTuple):
@@ -58,17 +59,22 @@ def figures(counts: Counts, histogram: Mapping[int, int]) -> Figures:
         error_rate=share(counts.errors, counts.requests),
         refused_rate=share(counts.refused, counts.requests),
         mean_ms=counts.mean_ms,
-        p50_ms=quantile_ms(histogram, 0.5, counts.max_us),
-        p95_ms=quantile_ms(histogram, 0.95, counts.max_us),
-        p99_ms=quantile_ms(histogram, 0.99, counts.max_us),
+        p50_ms=quantile_ms(histogram, P50, counts.max_us),
+        p95_ms=quantile_ms(histogram, P95, counts.max_us),
+        p99_ms=quantile_ms(histogram, P99, counts.max_us),
         max_ms=in_ms(counts.max_us) if counts.requests else None,
     )
 
 
-def quantile_ms(histogram: Mapping[int, int], part: float, max_us: int) -> float | None:
+def quantile_us(histogram: Mapping[int, int], part: float, max_us: int) -> float | None:
     """No longer than the longest, which is known exactly."""
     found = quantile(histogram, part)
-    return None if found is None else in_ms(min(found, max_us))
+    return None if found is None else min(found, max_us)
+
+
+def quantile_ms(histogram: Mapping[int, int], part: float, max_us: int) -> float | None:
+    found = quantile_us(histogram, part, max_us)
+    return None if found is None else in_ms(found)
 
 
 def share(part: int, whole: int) -> float | None:

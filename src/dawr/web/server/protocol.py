@@ -13,9 +13,10 @@ from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from dawr.observe.access_log import NO_ROUTE, OTHER_METHOD, AccessLog
+from dawr.observe.access_log import NO_ROUTE, AccessLog
 from dawr.reliability import correlation
-from dawr.web.collecting import Collecting
+from dawr.reliability.asgi import OTHER_METHOD
+from dawr.traffic.requests import RequestCollector
 from dawr.web.problems import BadRequest, problem_of
 from dawr.web.response import PROBLEM_JSON, Header, as_bytes, head_of, headers_of_one
 
@@ -42,7 +43,7 @@ class Shared(ServerState):
         access_log: AccessLog,
         new_id: Callable[[], str],
         patience_seconds: int,
-        collecting: Collecting | None = None,
+        collecting: RequestCollector | None = None,
     ) -> None:
         super().__init__()
         self.collecting = collecting

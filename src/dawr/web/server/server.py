@@ -12,7 +12,7 @@ import uvicorn
 
 from dawr.observe.access_log import AccessLog
 from dawr.reliability.asgi import ASGIApp
-from dawr.web.collecting import Collecting
+from dawr.traffic.requests import RequestCollector
 from dawr.web.server.protocol import HttpProtocol, Shared
 
 GRACE_SECONDS = 2
@@ -43,7 +43,7 @@ class Server(uvicorn.Server):
         stopping: Callable[[], None],
         patience_seconds: int = PATIENCE_SECONDS,
         also: socket.socket | None = None,
-        collecting: Collecting | None = None,
+        collecting: RequestCollector | None = None,
     ) -> None:
         super().__init__(
             uvicorn.Config(

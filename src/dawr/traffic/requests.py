@@ -1,27 +1,36 @@
-"""Our own requests, as the traffic statistics want to know them.
+"""A request and its answer, as the collector wants to know them: the same for our own server and for any ASGI app.
 
-Whose a request is and which it is are taken from headers only if a trusted proxy sent them.
+Whose a request is, which it is and from where are taken from headers only if a trusted proxy sent them.
 """
 
 from collections.abc import Mapping
 
-from dawr.observe.access_log import known_method
-from dawr.reliability.asgi import Scope
+import msgspec
+
+from dawr.reliability.asgi import Scope, known_method
+from dawr.reliability.client_address import Clients, limit_key, parsed
 from dawr.reliability.correlation import FITTING
-from dawr.settings import Settings
 from dawr.traffic.collector import Answered, Collector
-from dawr.web.client_address import Clients, limit_key, parsed
 
 COUNTRY_LETTERS = 2
 
 
-class Collecting:
-    def __init__(self, collector: Collector, clients: Clients, settings: Settings) -> None:
+class Headers(msgspec.Struct, frozen=True):
+    """Names of headers in which a trusted proxy says things; empty: it does not."""
+
+    client: str = "cf-connecting-ip"
+    request_id: str = "cf-ray"
+    country: str = ""
+
+
+class RequestCollector:
+    def __init__(self, collector: Collector, clients: Clients, names: Headers | None = None) -> None:
+        names = names or Headers()
         self._collector = collector
         self._clients = clients
-        self._client_header = settings.traffic_client_header.strip().lower().encode()
-        self._id_header = settings.traffic_request_id_header.strip().lower().encode()
-        self._country_header = settings.traffic_country_header.strip().lower().encode()
+        self._client, self._request_id, self._country = (
+            name.strip().lower().encode() for name in (names.client, names.request_id, names.country)
+        )
         self.count_answer = collector.count_answer
         """For whoever sends the bytes."""
 
@@ -32,7 +41,7 @@ class Collecting:
         route: str,
         status: int,
         took_ns: int,
-        correlation_id: str,
+        correlation_id: str = "",
         by_rule: bool = False,  # noqa: FBT001, FBT002 - as above
     ) -> None:
         """Before the last bytes of the answer leave."""
@@ -45,7 +54,7 @@ class Collecting:
                 route,
                 scope["path"],
                 status,
-                took_ns,
+                max(0, took_ns),
                 limit_key(client or self._clients.client_of(scope)),
                 request_id,
                 correlation_id,
@@ -57,13 +66,11 @@ class Collecting:
 
     def _said_by_proxy(self, headers: Mapping[bytes, bytes]) -> tuple[str, str | None, str]:
         client = ""
-        if self._client_header in headers:
-            address = parsed(headers[self._client_header].decode("latin-1"))
+        if self._client in headers:
+            address = parsed(headers[self._client].decode("latin-1"))
             client = "" if address is None else str(address)
-        request_id = None
-        said = headers.get(self._id_header)
-        if said is not None and FITTING.fullmatch(said):
-            request_id = said.decode()
-        country = headers.get(self._country_header, b"").decode("latin-1").upper()
+        said = headers.get(self._request_id)
+        request_id = said.decode() if said is not None and FITTING.fullmatch(said) else None
+        country = headers.get(self._country, b"").decode("latin-1").upper()
         is_country = len(country) == COUNTRY_LETTERS and country.isascii() and country.isalpha()
         return client, request_id, country if is_country else ""

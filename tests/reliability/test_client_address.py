@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dawr.reliability.client_address import Clients, limit_key, networks
 from dawr.reliability.rate_limit import LocalLimiter, Policy
-from dawr.web.client_address import Clients, limit_key, networks
 
 PROXY = "10.0.0.1"
 CLIENTS = Clients(networks("10.0.0.0/8, 127.0.0.0/8,::1/128"))

@@ -1,0 +1,94 @@
+"""ASGI middleware: counts each request of any app once, when its answer ends. It delays none."""
+
+from collections.abc import Callable
+from time import perf_counter_ns
+
+from dawr.reliability import correlation
+from dawr.reliability.asgi import ASGIApp, Message, Receive, Scope, Send
+from dawr.reliability.client_address import Clients, networks
+from dawr.traffic.collector import Collector
+from dawr.traffic.requests import Headers, RequestCollector
+
+NO_ROUTE = "-"
+LOOPBACK = "127.0.0.0/8,::1/128"
+FAILED = 500
+"""What a server answers for an app that failed before it said anything."""
+
+
+def template_of(scope: Scope) -> str:
+    """The template of the route that answered, as FastAPI and Starlette leave it behind; never the path itself.
+
+    A path that led nowhere is anybody's invention: all of them are `-`.
+    """
+    route = scope.get("route")
+    template = getattr(route, "path_format", None) or getattr(route, "path", None)
+    if isinstance(template, str):
+        return template
+    if "endpoint" not in scope:
+        return NO_ROUTE
+    path: str = scope["path"]
+    for name, value in (scope.get("path_params") or {}).items():
+        path = "/".join(f"{{{name}}}" if part == str(value) else part for part in path.split("/"))
+    return path
+
+
+class TrafficMiddleware:
+    """It goes around the whole app, so that it sees what other middleware answers."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        collector: Collector,
+        *,
+        trusted_proxies: str = LOOPBACK,
+        headers: Headers | None = None,
+        template_of: Callable[[Scope], str] = template_of,
+    ) -> None:
+        self._app = app
+        self._requests = RequestCollector(collector, Clients(networks(trusted_proxies)), headers)
+        self._template_of = template_of
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        answer = _Answer(self._requests, self._template_of, scope)
+
+        async def send_counted(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                answer.status = message["status"]
+            elif _is_last(message):
+                answer.ends()
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_counted)
+        finally:
+            answer.ends()
+            self._requests.count_answer()
+
+
+class _Answer:
+    """One answer while it is under way: counted once, however it ends."""
+
+    def __init__(self, requests: RequestCollector, template: Callable[[Scope], str], scope: Scope) -> None:
+        self.status = FAILED
+        self._requests = requests
+        self._template = template
+        self._scope = scope
+        self._began = perf_counter_ns()
+        self._is_counted = False
+
+    def ends(self) -> None:
+        if not self._is_counted:
+            self._is_counted = True
+            headers = dict(self._scope["headers"])
+            took = perf_counter_ns() - self._began
+            correlation_id = correlation.current() or correlation.accepted(list(headers.items())) or ""
+            self._requests.collect(self._scope, headers, self._template(self._scope), self.status, took, correlation_id)
+
+
+def _is_last(message: Message) -> bool:
+    if message["type"] == "http.response.body":
+        return not message.get("more_body", False)
+    return bool(message["type"] == "http.response.pathsend")
