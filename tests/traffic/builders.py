@@ -1,6 +1,8 @@
 """Events as tests want them: only what a test cares about is given."""
 
 from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
 
 import msgspec
 
@@ -8,6 +10,7 @@ from dawr.traffic.counting import Settled, count
 from dawr.traffic.database import Database
 from dawr.traffic.event import Event, outcome_of
 from dawr.traffic.identity import id_of, whole_hash
+from dawr.traffic.spool_reader import SpoolReader, spools_in
 
 NOON = 1_730_980_800_000
 """2024-11-07 12:00 UTC, in milliseconds."""
@@ -46,6 +49,19 @@ def an_event(
         counted_only=counted_only,
     )
     return msgspec.structs.replace(event, hash_before=hash_before) if hash_before else event
+
+
+def bodies_in(spools: Path) -> list[bytes]:
+    """All that was written down in these spools."""
+    bodies: list[bytes] = []
+    for path in spools_in(spools):
+        with closing(SpoolReader(path)) as spool:
+            position = 0
+            while not (piece := spool.read(position, 0)).is_last:
+                bodies += piece.bodies
+                position = piece.position
+            bodies += piece.bodies
+    return bodies
 
 
 async def counted(database: Database, events: Sequence[Event], *, now: int = NOON) -> Settled:

@@ -16,7 +16,7 @@ from dawr.traffic.archive.part import ArchiveFailed, Step
 from dawr.traffic.archive.records import all_records
 from dawr.traffic.database import Database
 from dawr.traffic.directory import TrafficDirectory
-from dawr.traffic.event import MS_PER_DAY, MS_PER_HOUR, Event, day_of
+from dawr.traffic.event import MS_PER_DAY, MS_PER_HOUR, day_of
 from tests.traffic.builders import NOON, an_event, counted
 
 DAY = day_of(NOON)
@@ -302,5 +302,3 @@ def test_an_event_has_no_detail_that_the_checksum_leaves_out() -> None:
     for other in ((2, "a", 1.0), (1, "b", 1.0), (1, "a", 1.5), (1, "a"), ("1", "a", 1.0)):
         assert Digest().plus([one]) != Digest().plus([other])
     assert Digest().plus([one, one]) != Digest().plus([])
-
-

@@ -48,7 +48,7 @@ class Range(msgspec.Struct, frozen=True, rename={"start": "from", "end": "to"}):
 
     @property
     def bounds(self) -> tuple[int, int, int, int]:
-        """Where it begins, where its whole days begin and end, and where it ends. Without any, they begin at its end."""
+        """Where it begins, where its whole days begin and end, and where it ends. If it has none, all at its end."""
         whole, rest = self.start + -self.start % MS_PER_DAY, day_of(self.end)
         return (self.start, whole, rest, self.end) if whole < rest else (self.start, self.end, self.end, self.end)
 

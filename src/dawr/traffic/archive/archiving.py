@@ -1,11 +1,11 @@
 """Which days are archived, and when: those that are over for so long, or one that somebody names."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
-from dawr.traffic.archive.child import MISSING, ChildFailed, has_duckdb
+from dawr.traffic.archive.child import MISSING, Child, ChildFailed, has_duckdb
 from dawr.traffic.archive.folder import ArchiveFolder, FolderBusy, date_of, ids_of
-from dawr.traffic.archive.part import ArchiveDamaged, Archived, ArchiveFailed, Archiver, Progress, Step
+from dawr.traffic.archive.part import Archived, ArchiveDamaged, ArchiveFailed, Archiver, Progress, Step
 from dawr.traffic.archive.records import Record, all_records, records_of
 from dawr.traffic.database import Database
 from dawr.traffic.directory import TrafficDirectory
@@ -15,6 +15,7 @@ from dawr.traffic.identity import extract_timestamp
 __all__ = ["DAYS", "ArchiveFailed", "Archived", "Progress", "Step", "archive_day", "archive_due", "can_archive"]
 
 DAYS = 3
+PARQUET = "dawr.traffic.archive.parquet"
 
 
 def can_archive() -> bool:
@@ -32,8 +33,8 @@ async def archive_due(
     """Whole UTC days of which every row is older than so many days. A day that fails does not hold up the others."""
     done: list[Archived] = []
     problems: list[str] = []
-    with _working(directory) as folder:
-        archiver = Archiver(database, folder, now, progress)
+    async with Child(PARQUET) as child, _held(directory) as folder:
+        archiver = Archiver(database, folder, child, now, progress=progress)
         for day in await _due(database, day_of(now - days * MS_PER_DAY)):
             try:
                 for record in await records_of(database, day):
@@ -53,8 +54,8 @@ async def archive_day(
     if day != day_of(day) or day + MS_PER_DAY > now:
         raise ArchiveFailed("Only a whole UTC day that is over can be archived.")
     done: list[Archived] = []
-    with _working(directory) as folder:
-        archiver = Archiver(database, folder, now, progress)
+    async with Child(PARQUET) as child, _held(directory) as folder:
+        archiver = Archiver(database, folder, child, now, progress=progress)
         try:
             for record in await records_of(database, day):
                 done += await _mended(archiver, record)
@@ -84,8 +85,8 @@ async def _mended(archiver: Archiver, record: Record) -> list[Archived]:
         return []
 
 
-@contextmanager
-def _working(directory: TrafficDirectory) -> Iterator[ArchiveFolder]:
+@asynccontextmanager
+async def _held(directory: TrafficDirectory) -> AsyncIterator[ArchiveFolder]:
     if not can_archive():
         raise ArchiveFailed(MISSING)
     directory.prepare()

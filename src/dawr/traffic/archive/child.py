@@ -1,16 +1,17 @@
 """A process of its own for DuckDB, which needs more memory than whoever asks it may take.
 
-It ends when its parent does, and can be killed at any moment.
+It answers one message after the other, ends when its parent does, and can be killed at any moment.
 """
 
 import asyncio
 import os
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from importlib.util import find_spec
-from typing import TypeVar
+from queue import SimpleQueue
+from typing import Any, Self, TypeVar
 
 import msgspec
 
@@ -32,76 +33,80 @@ def has_duckdb() -> bool:
 
 
 class Child:
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self._process = process
+    """Started when it is first asked, and anew if it has ended. An answer that nobody waited for ends it."""
 
-    async def tell(self, message: msgspec.Struct) -> None:
-        assert self._process.stdin is not None  # noqa: S101 - it was started with a pipe
-        with suppress(ConnectionError):  # it ended: reading its answer says so
-            self._process.stdin.write(msgspec.json.encode(message) + b"\n")
-            await self._process.stdin.drain()
+    def __init__(self, module: str) -> None:
+        self._module = module
+        self._process: asyncio.subprocess.Process | None = None
 
-    async def hear(self, kind: type[T]) -> T:
-        assert self._process.stdout is not None  # noqa: S101 - it was started with a pipe
-        line = await self._process.stdout.readline()
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._end()
+
+    async def ask(self, message: msgspec.Struct, kind: type[T]) -> T:
+        process = self._process = self._process or await _started(self._module)
+        try:
+            line = await _asked(process, msgspec.json.encode(message) + b"\n")
+        except BaseException:
+            await self._end()
+            raise
         if not line:
-            raise ChildFailed(f"DuckDB's process ended without an answer ({await self._process.wait()})")
+            await self._end()
+            raise ChildFailed(f"DuckDB's process ended without an answer ({process.returncode})")
         answer: T | Problem = msgspec.json.decode(line, type=kind | Problem)
         if isinstance(answer, Problem):
             raise ChildFailed(answer.sentence)
         return answer
 
+    async def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.communicate()
 
-@asynccontextmanager
-async def started(module: str) -> AsyncIterator[Child]:
-    process = await asyncio.create_subprocess_exec(
+
+async def _started(module: str) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", module),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
         limit=LONGEST_LINE,
     )
-    try:
-        yield Child(process)
-    finally:
-        with suppress(ProcessLookupError):
-            process.kill()
-        await process.communicate()
 
 
-def serve(answers: Callable[[Callable[[type[T]], T]], Iterator[msgspec.Struct]], *, hears: int) -> None:
-    """The other side: answer one parent, from whom so many messages come, and end with it."""
-    heard = 0
+async def _asked(process: asyncio.subprocess.Process, message: bytes) -> bytes:
+    assert process.stdin is not None  # noqa: S101 - it was started with pipes
+    assert process.stdout is not None  # noqa: S101
+    with suppress(ConnectionError):  # it has ended: there will be no answer
+        process.stdin.write(message)
+        await process.stdin.drain()
+    return await process.stdout.readline()
 
-    def hear(kind: type[T]) -> T:
-        nonlocal heard
-        heard += 1
-        line = sys.stdin.buffer.readline()
-        if not line:
-            raise SystemExit(1)
-        if heard == hears:
-            threading.Thread(target=_end_with_parent, daemon=True).start()
-        return msgspec.json.decode(line, type=kind)
 
-    try:
-        for answer in answers(hear):
-            _say(answer)
-    except Exception as error:  # noqa: BLE001 - the parent has to be told, whatever it was
-        _say(Problem(first_line(error)))
+def serve(kinds: Any, answer: Callable[[Any], msgspec.Struct]) -> None:  # noqa: ANN401 - a union of messages
+    """The other side: answer one message after the other, until the parent ends."""
+    lines = SimpleQueue[bytes]()
+    threading.Thread(target=_listen, args=(lines,), daemon=True).start()
+    while True:
+        message = msgspec.json.decode(lines.get(), type=kinds)
+        try:
+            answered = answer(message)
+        except Exception as error:  # noqa: BLE001 - the parent has to be told, whatever it was
+            answered = Problem(first_line(error))
+        sys.stdout.buffer.write(msgspec.json.encode(answered) + b"\n")
+        sys.stdout.buffer.flush()
 
 
 def first_line(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
-def _say(answer: msgspec.Struct) -> None:
-    sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")
-    sys.stdout.buffer.flush()
-
-
-def _end_with_parent() -> None:
-    """Nothing more comes from it: when the pipe ends, the parent has ended."""
-    with suppress(OSError):
-        while os.read(0, 1):
-            pass
-    os._exit(1)
+def _listen(lines: SimpleQueue[bytes]) -> None:
+    """Also while something is computed: then it is not wanted any longer."""
+    while line := sys.stdin.buffer.readline():
+        lines.put(line)
+    os._exit(0)

@@ -35,15 +35,17 @@ class ReadFile(msgspec.Struct, frozen=True, tag=True):
 
 
 class FileRead(msgspec.Struct, frozen=True, tag=True):
-    """After it come the keys of all rows, if its figures are worth anything."""
-
     sha256: str
     rows: int = -1
     checksum: str = ""
 
 
+class NextKeys(msgspec.Struct, frozen=True, tag=True):
+    """Of the file that was read last."""
+
+
 class Keys(msgspec.Struct, frozen=True, tag=True):
-    """Some of the keys of a file; none: these were all."""
+    """None: these were all."""
 
     keys: list[Key]
 
@@ -77,8 +79,12 @@ class Columns(msgspec.Struct, frozen=True, tag=True):
     names: list[str]
 
 
+class NextRows(msgspec.Struct, frozen=True, tag=True):
+    """Of what was asked."""
+
+
 class Rows(msgspec.Struct, frozen=True, tag=True):
-    """Some of the answer; none: this was all, or all that is shown."""
+    """None: this was all, or all that is shown."""
 
     rows: list[list[Cell]]
     is_cut: bool = False

@@ -2,11 +2,10 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 import duckdb
 import msgspec
@@ -15,7 +14,9 @@ from dawr.reliability.statements import read_statements
 from dawr.traffic.archive.checksum import Digest
 from dawr.traffic.archive.child import serve
 from dawr.traffic.archive.columns import EVENTS, TABLES
-from dawr.traffic.archive.messages import FileRead, FileWritten, Keys, ReadFile, WriteFile
+from dawr.traffic.archive.messages import FileRead, FileWritten, Keys, NextKeys, ReadFile, WriteFile
+
+Message: TypeAlias = WriteFile | ReadFile | NextKeys
 
 ROWS_AT_ONCE = 1000
 CONFIG: dict[str, str | bool | int | float | list[str]] = {
@@ -32,15 +33,37 @@ def duckdb_statements() -> dict[str, str]:
     return read_statements(files("dawr.traffic") / "sql" / "duckdb")
 
 
-def answers(hear: Callable[[Any], Any]) -> Iterator[msgspec.Struct]:
-    request: WriteFile | ReadFile = hear(WriteFile | ReadFile)
-    with duckdb.connect(":memory:", config=CONFIG) as connection:
-        if isinstance(request, WriteFile):
-            write_parquet(connection, EVENTS, Path(request.source), Path(request.target))
-            rows = _rows_of(connection, request.target)
-            yield FileWritten(rows, sha256_of(Path(request.target)))
-        else:
-            yield from _read_back(connection, request)
+class Parquet:
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+        self._sql = duckdb_statements()
+
+    def answer(self, message: Message) -> msgspec.Struct:
+        match message:
+            case WriteFile(source, target):
+                write_parquet(self._connection, EVENTS, Path(source), Path(target))
+                return FileWritten(self._rows_of(target), sha256_of(Path(target)))
+            case ReadFile():
+                return self._read_back(message)
+            case NextKeys():
+                return Keys(self._connection.fetchmany(ROWS_AT_ONCE))
+
+    def _rows_of(self, file: str) -> int:
+        self._connection.execute(self._sql["set_file"], [file])
+        ((rows,),) = self._connection.execute(self._sql["rows_in_file"]).fetchall()
+        return int(rows)
+
+    def _read_back(self, request: ReadFile) -> FileRead:
+        found = sha256_of(Path(request.file))
+        if request.sha256 not in {"", found}:
+            return FileRead(found)
+        self._connection.execute(self._sql["set_file"], [request.file])
+        digest = Digest()
+        self._connection.execute(self._sql["events_in_file"])
+        while rows := self._connection.fetchmany(ROWS_AT_ONCE):
+            digest = digest.plus(rows)
+        self._connection.execute(self._sql["keys_in_file"])
+        return FileRead(found, digest.rows, digest.checksum)
 
 
 def write_parquet(connection: duckdb.DuckDBPyConnection, table: str, source: Path, target: Path) -> None:
@@ -59,32 +82,5 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _rows_of(connection: duckdb.DuckDBPyConnection, file: str) -> int:
-    connection.execute(duckdb_statements()["set_file"], [file])
-    rows: int = connection.execute(duckdb_statements()["rows_in_file"]).fetchall()[0][0]
-    return rows
-
-
-def _read_back(connection: duckdb.DuckDBPyConnection, request: ReadFile) -> Iterator[msgspec.Struct]:
-    found = sha256_of(Path(request.file))
-    if request.sha256 not in {"", found}:
-        yield FileRead(found)
-        return
-    connection.execute(duckdb_statements()["set_file"], [request.file])
-    digest = Digest()
-    for rows in _chunks(connection, "events_in_file"):
-        digest = digest.plus(rows)
-    yield FileRead(found, digest.rows, digest.checksum)
-    for keys in _chunks(connection, "keys_in_file"):
-        yield Keys(keys)
-    yield Keys([])
-
-
-def _chunks(connection: duckdb.DuckDBPyConnection, name: str) -> Iterator[list[Any]]:
-    connection.execute(duckdb_statements()[name])
-    while rows := connection.fetchmany(ROWS_AT_ONCE):
-        yield rows
-
-
 if __name__ == "__main__":
-    serve(answers, hears=1)
+    serve(Message, Parquet(duckdb.connect(":memory:", config=CONFIG)).answer)

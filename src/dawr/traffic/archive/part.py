@@ -6,22 +6,20 @@ has it, in the transaction that counts it as deleted, and while the record of th
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from dawr.traffic.archive.checksum import Digest
-from dawr.traffic.archive.child import Child, ChildFailed, started
+from dawr.traffic.archive.child import Child, ChildFailed
 from dawr.traffic.archive.columns import EVENTS, json_lines
 from dawr.traffic.archive.folder import ArchiveFolder, date_of, ids_of
-from dawr.traffic.archive.messages import FileRead, FileWritten, Key, Keys, ReadFile, WriteFile
+from dawr.traffic.archive.messages import FileRead, FileWritten, Key, Keys, NextKeys, ReadFile, WriteFile
 from dawr.traffic.archive.records import Record, records_of
 from dawr.traffic.database import Database, Transaction
 
 ROWS_AT_ONCE = 1000
-PARQUET = "dawr.traffic.archive.parquet"
 
 StepName = Literal["reading", "read", "written", "renamed", "recorded", "checked", "deleted", "emptied"]
 
@@ -62,9 +60,12 @@ class ArchiveDamaged(ArchiveFailed):
 
 
 class Archiver:
-    def __init__(self, database: Database, folder: ArchiveFolder, now: int, progress: Progress) -> None:
+    def __init__(
+        self, database: Database, folder: ArchiveFolder, child: Child, now: int, *, progress: Progress
+    ) -> None:
         self._database = database
         self._folder = folder
+        self._child = child
         self._now = now
         self._progress = progress
 
@@ -76,7 +77,7 @@ class Archiver:
         if digest.rows == 0:
             lines.unlink()
             return []
-        written = await _written(lines, parquet)
+        written = await self._write(lines, parquet)
         lines.unlink()
         self._progress(Step(day, part, "written", written.rows))
         file = self._folder.file_of(day, part)
@@ -89,20 +90,31 @@ class Archiver:
 
     async def finish(self, record: Record) -> Archived:
         """Delete what the file has, once it was read back; it may have been begun before."""
-        async with self._read_back(record) as child:
-            self._progress(Step(record.day, record.part, "checked", record.rows))
-            deleted = record.deleted
-            async for keys in _keys(child):
-                deleted += await self._delete(record, keys)
-                self._progress(Step(record.day, record.part, "deleted", deleted))
+        await self.check(record)
+        self._progress(Step(record.day, record.part, "checked", record.rows))
+        deleted = record.deleted
+        async for keys in self._keys():
+            deleted += await self._delete(record, keys)
+            self._progress(Step(record.day, record.part, "deleted", deleted))
         await self._database.change_rows("empty_archive", record.day, record.part, record.sha256)
         self._progress(Step(record.day, record.part, "emptied", deleted))
         return Archived(record.day, record.part, record.file, record.rows)
 
     async def check(self, record: Record) -> None:
-        """Raises `ArchiveDamaged` if the file is not what was recorded."""
-        async with self._read_back(record):
-            pass
+        """Read the whole file back. Raises `ArchiveDamaged` if it is not what was recorded."""
+        file = self._folder.path / record.file
+        if not file.is_file():
+            raise _damaged(record, "is missing")
+        try:
+            read = await self._child.ask(ReadFile(str(file), record.sha256), FileRead)
+        except ChildFailed as error:
+            raise _damaged(record, f"cannot be read ({error})") from error
+        if read.sha256 != record.sha256:
+            raise _damaged(record, "was changed after it was written: its hash is another")
+        if read.rows != record.rows:
+            raise _damaged(record, f"has {read.rows:,} rows instead of {record.rows:,}")
+        if read.checksum != record.checksum:
+            raise _damaged(record, "has other rows than the database had: the checksum is another")
 
     async def forget(self, record: Record) -> None:
         """A damaged file of which no row was deleted: they are all still there."""
@@ -121,10 +133,8 @@ class Archiver:
 
     async def _has_only_what_is_here(self, file: Path) -> bool:
         try:
-            async with started(PARQUET) as child:
-                await child.tell(ReadFile(str(file)))
-                await child.hear(FileRead)
-                return all([await self._are_here(keys) async for keys in _keys(child)])
+            await self._child.ask(ReadFile(str(file)), FileRead)
+            return all([await self._are_here(keys) async for keys in self._keys()])
         except ChildFailed:
             return False
 
@@ -147,6 +157,12 @@ class Archiver:
         self._progress(Step(day, part, "read", digest.rows))
         return digest
 
+    async def _write(self, lines: Path, parquet: Path) -> FileWritten:
+        try:
+            return await self._child.ask(WriteFile(str(lines), str(parquet)), FileWritten)
+        except ChildFailed as error:
+            raise ArchiveFailed(f"{parquet.name} could not be written: {error}. Nothing was deleted.") from error
+
     async def _remember(self, record: Record) -> None:
         r = record
         arguments = (r.day, r.part, r.file, r.rows, r.checksum, r.sha256, self._now)
@@ -163,39 +179,10 @@ class Archiver:
 
         return await self._database.transact(delete)
 
-    @asynccontextmanager
-    async def _read_back(self, record: Record) -> AsyncIterator[Child]:
-        """The process that has read the whole file, found it as recorded, and will now say its keys."""
-        file = self._folder.path / record.file
-        if not file.is_file():
-            raise _damaged(record, "is missing")
-        async with started(PARQUET) as child:
-            await child.tell(ReadFile(str(file), record.sha256))
-            try:
-                read = await child.hear(FileRead)
-            except ChildFailed as error:
-                raise _damaged(record, f"cannot be read ({error})") from error
-            if read.sha256 != record.sha256:
-                raise _damaged(record, "was changed after it was written: its hash is another")
-            if read.rows != record.rows:
-                raise _damaged(record, f"has {read.rows:,} rows instead of {record.rows:,}")
-            if read.checksum != record.checksum:
-                raise _damaged(record, "has other rows than the database had: the checksum is another")
-            yield child
-
-
-async def _written(lines: Path, parquet: Path) -> FileWritten:
-    try:
-        async with started(PARQUET) as child:
-            await child.tell(WriteFile(str(lines), str(parquet)))
-            return await child.hear(FileWritten)
-    except ChildFailed as error:
-        raise ArchiveFailed(f"{parquet.name} could not be written: {error}. Nothing was deleted.") from error
-
-
-async def _keys(child: Child) -> AsyncIterator[list[Key]]:
-    while keys := (await child.hear(Keys)).keys:
-        yield keys
+    async def _keys(self) -> AsyncIterator[list[Key]]:
+        """Of the file that was read back last."""
+        while keys := (await self._child.ask(NextKeys(), Keys)).keys:
+            yield keys
 
 
 def _damaged(record: Record, what: str) -> ArchiveDamaged:

@@ -117,4 +117,4 @@ async def _minutes(transaction: Transaction, range_: Range) -> tuple[int, int, i
 
 async def _histogram(transaction: Transaction, range_: Range) -> Histogram:
     rows = await transaction.select_rows("buckets_together", *range_.bounds)
-    return {bucket: requests for bucket, requests in rows}
+    return dict(rows)

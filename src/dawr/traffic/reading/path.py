@@ -98,7 +98,7 @@ async def _look(transaction: Transaction, path: str, method: str | None, range_:
 
 async def _agents(transaction: Transaction, path: str, method: str | None, range_: Range) -> Agents:
     rows = await transaction.select_rows("agents_of_path", path, *_ids(range_), MOST_DETAILS, method or "")
-    return Agents(sum(requests for _, requests in rows), {agent: requests for agent, requests in rows})
+    return Agents(sum(requests for _, requests in rows), dict(rows))
 
 
 async def _latest(transaction: Transaction, path: str, method: str | None, range_: Range) -> list[Detail]:

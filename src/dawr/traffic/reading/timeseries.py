@@ -39,7 +39,7 @@ class Timeseries(msgspec.Struct, frozen=True):
 
 
 async def timeseries(
-    database: Database, metric: Metric, step: Step, path: str | None, asked: Range, now: int
+    database: Database, metric: Metric, step: Step, asked: Range, *, path: str | None, now: int
 ) -> Timeseries:
     if path is not None and not path.isprintable():
         raise Unanswerable("path", "A path has printable characters only.")
@@ -49,7 +49,7 @@ async def timeseries(
     range_ = asked.widened(ms)
 
     async def look(transaction: Transaction) -> list[Point]:
-        values = await _values(transaction, metric, range_, ms, path, now)
+        values = await _values(transaction, metric, range_, ms, path=path, now=now)
         nothing = None if metric == "mean" or metric in QUANTILES else 0
         return [Point(at, values.get(at, nothing)) for at in range_.steps(ms)]
 
@@ -66,7 +66,7 @@ def _must_be_known_by_minute(metric: Metric, path: str | None, asked: Range) -> 
 
 
 async def _values(
-    transaction: Transaction, metric: Metric, range_: Range, ms: int, path: str | None, now: int
+    transaction: Transaction, metric: Metric, range_: Range, ms: int, *, path: str | None, now: int
 ) -> Values:
     if metric == "visitors":
         return await _visitors(transaction, range_, ms, ALL_PATHS if path is None else path)

@@ -1,0 +1,101 @@
+"""What a request pays for being counted: its id, and the line that is written down for it.
+
+In microseconds of one core, of the system's part too; the spool is on the disk that was named.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from statistics import quantiles
+from tempfile import TemporaryDirectory
+
+from benchmarks.traffic_figures import Measured, at_most, informed
+from dawr.bootstrap.system import correlation_id, now
+from dawr.traffic.collector import Answered, Collector
+from dawr.traffic.database import Database
+from dawr.traffic.identity import generate
+from dawr.traffic.keys import KEY_BYTES, VisitorKeys
+from dawr.traffic.shipping import Shipper
+from dawr.traffic.spool import Spool
+
+MOST_ID_US = 10
+MOST_COLLECTOR_US = 12
+MOST_PUBLISH_MS = 10
+LINES_TO_SHIP = 500
+AGENT = b"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36"
+
+
+def costs(directory: Path, *, rounds: int, times: int) -> list[Measured]:
+    numbers = count(1)
+    with a_collector(directory) as collector:
+        works: dict[str, Callable[[], object]] = {
+            "id": lambda: generate(1_730_956_800_000, "0123456789abcdef", "/api/users", "8c1f-FRA"),
+            "direct": lambda: _write_down(collector, next(numbers), None),
+            "proxied": lambda: _write_down(collector, next(numbers), f"ray-{next(numbers)}"),
+        }
+        taken = _by_turns(works, rounds=rounds, times=times)
+        published = [_p99_ms(collector, times) for _ in range(rounds)]
+    return [
+        at_most("an id", "µs", taken["id"], MOST_ID_US, strictly=True),
+        at_most("a request written down: direct", "µs", taken["direct"], MOST_COLLECTOR_US),
+        at_most("a request written down: from a proxy that numbers it", "µs", taken["proxied"], MOST_COLLECTOR_US),
+        at_most("publish: append to the spool, p99", "ms", published, MOST_PUBLISH_MS, strictly=True),
+    ]
+
+
+async def shipped_one_by_one(name: str, directory: Path, database: Database, *, rounds: int) -> Measured:
+    """From a line in a spool to its row in the queue, once the traffic process looks."""
+    p99 = []
+    with a_collector(directory) as collector:
+        shipper = Shipper(database, collector_spools(directory), now)
+        await shipper.ship()
+        for _ in range(rounds):
+            taken = []
+            for number in range(LINES_TO_SHIP):
+                _write_down(collector, number, None)
+                began = time.perf_counter()
+                assert await shipper.ship() == 1
+                taken.append(1000 * (time.perf_counter() - began))
+            p99.append(quantiles(taken, n=100)[-1])
+    return at_most(f"publish: a line to its row in the queue, p99, {name}", "ms", p99, MOST_PUBLISH_MS, strictly=True)
+
+
+@contextmanager
+def a_collector(directory: Path) -> Iterator[Collector]:
+    with TemporaryDirectory(dir=directory) as inside, Spool(collector_spools(directory), correlation_id) as spool:
+        keys = VisitorKeys(Path(inside) / "key", lambda: bytes(KEY_BYTES))
+        yield Collector(spool, keys, clock=now, new_id=correlation_id)
+
+
+def collector_spools(directory: Path) -> Path:
+    return directory / "costs"
+
+
+def _write_down(collector: Collector, number: int, request_id: str | None) -> None:
+    client = f"198.51.{number // 250 % 4}.{number % 250}"
+    path = "/api/v1/queue/enter"
+    collector.collect(Answered("POST", path, path, 200, 5_000_000, client, request_id, "5" * 32, AGENT))
+    collector.count_answer()
+
+
+def _by_turns(works: dict[str, Callable[[], object]], *, rounds: int, times: int) -> dict[str, list[float]]:
+    taken: dict[str, list[float]] = {name: [] for name in works}
+    for _ in range(rounds):
+        for name, work in works.items():
+            began = time.process_time()
+            for _ in range(times):
+                work()
+            taken[name].append(1e6 * (time.process_time() - began) / times)
+    return taken
+
+
+def _p99_ms(collector: Collector, times: int) -> float:
+    """By the clock on the wall: what the request waits, whatever else the machine does."""
+    taken = []
+    for number in range(times):
+        began = time.perf_counter()
+        _write_down(collector, number, None)
+        taken.append(1000 * (time.perf_counter() - began))
+    return quantiles(taken, n=100)[-1]

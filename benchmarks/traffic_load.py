@@ -1,0 +1,118 @@
+"""`enter` over HTTP with statistics and without, and the very lines that this load wrote down.
+
+Spools are linked to a second place as soon as they are there, so that their lines can be read after the traffic process
+has shipped and removed them.
+"""
+
+import asyncio
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+
+import msgspec
+
+from benchmarks.http import BODY, CONNECTIONS, PATH, ask_by
+from benchmarks.http_callers import HttpLoad
+from benchmarks.load import Run
+from dawr.bootstrap.system import now, ticks
+from dawr.traffic.database import Database, DatabaseAway
+from dawr.traffic.directory import TrafficDirectory, traffic_in
+from dawr.traffic.spool import HEADER
+from dawr.traffic.spool_reader import spools_in
+from dawr.traffic.status import status
+from tests.running import DawrServer, dawr_process, venue_document
+
+NUMBERS = count(1, 10_000_000)
+LINK_SECONDS = 0.02
+LOOK_SECONDS = 0.02
+MOST_UNCOUNTED = 100
+"""So many may wait for their batch to be full."""
+DRAIN_SECONDS = 300
+PROGRAM = b"dawr.bootstrap.consuming"
+
+
+class Entered(msgspec.Struct, frozen=True):
+    run: Run
+    lines: bytes
+    """What it wrote down; nothing without statistics."""
+
+
+class Served:
+    """A server, and what it writes down."""
+
+    def __init__(self, server: DawrServer, directory: TrafficDirectory, kept: Path) -> None:
+        self._server = server
+        self._directory = directory
+        self._kept = kept
+        self._read: dict[str, int] = {}
+        self._lines = 0
+
+    async def enter(self, seconds: float) -> Entered:
+        linking = asyncio.create_task(self._link_for_ever())
+        run = await ask_by(HttpLoad(self._server.port, CONNECTIONS, seconds, PATH, BODY, next(NUMBERS)))
+        linking.cancel()
+        self._link()
+        lines = self._new_lines()
+        self._lines += lines.count(b"\n")
+        return Entered(run, lines)
+
+    async def drained(self, database: Database) -> float:
+        """Seconds until the traffic process has counted all of it."""
+        began = ticks()
+        while True:
+            try:
+                counted = (await status(database, now())).consumed
+            except DatabaseAway:
+                counted = 0
+            if counted > self._lines - MOST_UNCOUNTED:
+                return (ticks() - began) / 1000
+            assert ticks() - began < 1000 * DRAIN_SECONDS, f"{counted} of {self._lines} lines were counted"
+            await asyncio.sleep(LOOK_SECONDS)
+
+    def memory_of_traffic_process(self) -> float:
+        """Its resident set, in MB."""
+        [pid] = [pid for pid in _children(self._server.pid) if PROGRAM in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+        return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+
+    async def _link_for_ever(self) -> None:
+        while True:
+            self._link()
+            await asyncio.sleep(LINK_SECONDS)
+
+    def _link(self) -> None:
+        for spool in spools_in(self._directory.spools):
+            link = self._kept / spool.name
+            if not link.exists():
+                link.hardlink_to(spool)
+
+    def _new_lines(self) -> bytes:
+        new = b""
+        for link in sorted(self._kept.iterdir()):
+            start = self._read.get(link.name, len(HEADER))
+            with link.open("rb") as file:
+                file.seek(start)
+                found = file.read()
+            self._read[link.name] = start + len(found)
+            new += found
+        return new
+
+
+@contextmanager
+def served(directory: Path, *, traffic: str, database_url: str = "") -> Iterator[Served]:
+    with tempfile.TemporaryDirectory(dir=directory) as inside:
+        settings: dict[str, str | Path] = {"DAWR_DATA": Path(inside) / "data", "DAWR_RATE_LIMITS": "off"}
+        settings |= {"DAWR_TRAFFIC": traffic} | ({"DAWR_DATABASE_URL": database_url} if database_url else {})
+        made = dawr_process("venue", "apply", "-", stdin=venue_document({"id": "lab"}), **settings)
+        assert made.exit_code == 0, made.complained
+        kept = Path(inside) / "kept"
+        kept.mkdir()
+        with DawrServer(Path(inside), "serve", **settings) as server:
+            yield Served(server, traffic_in(settings["DAWR_DATA"]), kept)
+
+
+def _children(pid: int) -> list[int]:
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return [int(child) for task in tasks for child in (task / "children").read_text(encoding="ascii").split()]
