@@ -5,7 +5,6 @@ batch are the seed's; those of memory and of reading are our own.
 """
 
 import argparse
-import asyncio
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -19,15 +18,11 @@ import uvloop
 from benchmarks.load import Run
 from benchmarks.machine import look_at_machine, must_be_disk
 from benchmarks.rounds import ratio
-from benchmarks.traffic_consumer import Counted, Counting, counting_on_postgres, counting_on_sqlite
+from benchmarks.traffic_consumer import Counted, Counting, counting_on_postgres, counting_on_sqlite, varied_lines
 from benchmarks.traffic_costs import costs, shipped_one_by_one
 from benchmarks.traffic_figures import Measured, at_least, at_most, informed, table
 from benchmarks.traffic_load import Served, served
 from benchmarks.traffic_reading import reading
-from benchmarks.traffic_varied import varied_lines
-from dawr.traffic.database import Database
-from dawr.traffic.directory import traffic_in
-from dawr.traffic.sqlite import SqliteDatabase
 from tests.servers import PostgresServer, server_directory
 
 LEAST_SHARE = 0.9
@@ -53,17 +48,119 @@ QUICK = Plan(rounds=2, seconds=0.3, times=500, varied=500, days=2)
 
 
 class Side(msgspec.Struct, frozen=True):
-    """An installation with statistics, and the same tables once more to count its lines in."""
+    """An installation with statistics, and tables of our own to count its lines in."""
 
     name: str
     server: Served
-    tables: Database
-    """Its own, to see how far its traffic process is."""
     counting: Counting
 
 
 class Round(msgspec.Struct, frozen=True):
     entered: Run
     drained: float
+    """Seconds that its traffic process was behind when the load ended."""
     counted: Counted
     varied: Counted
+
+
+def main() -> int:
+    given = _arguments()
+    must_be_disk(given.directory)
+    plan = QUICK if given.quick else FULL
+    if given.rounds is not None:
+        plan = msgspec.structs.replace(plan, rounds=given.rounds)
+    tempfile.tempdir = str(given.directory)
+    with tempfile.TemporaryDirectory() as inside:
+        machine = look_at_machine(given.directory, postgres="PostgreSQL")
+        figures = uvloop.run(bench(Path(inside), plan))
+    print(f"{machine.sentence()}\n\n{table(figures)}")
+    return 0 if given.quick or all(figure.held is not False for figure in figures) else 1
+
+
+async def bench(directory: Path, plan: Plan) -> list[Measured]:
+    figures = costs(directory, rounds=plan.rounds, times=plan.times)
+    with server_directory() as inside, PostgresServer(inside) as postgres:
+        figures += await _load(directory, postgres, plan)
+        async with (
+            counting_on_sqlite(directory, "reading") as sqlite,
+            counting_on_postgres(directory, postgres.create_database("reading")) as on_postgres,
+        ):
+            for name, counting in (("SQLite", sqlite), ("PostgreSQL", on_postgres)):
+                figures.append(await shipped_one_by_one(name, directory, counting.database, rounds=plan.rounds))
+                figures += await reading(name, counting.database, days=plan.days)
+    return figures
+
+
+async def _load(directory: Path, postgres: PostgresServer, plan: Plan) -> list[Measured]:
+    async with AsyncExitStack() as stack:
+        enter = stack.enter_async_context
+        without = await enter(served(directory, traffic="off"))
+        sides = [
+            Side("SQLite", await enter(served(directory)), await enter(counting_on_sqlite(directory, "counted"))),
+            Side(
+                "PostgreSQL",
+                await enter(served(directory, database_url=postgres.create_database("served"))),
+                await enter(counting_on_postgres(directory, postgres.create_database("counted"))),
+            ),
+        ]
+        baseline: list[Run] = []
+        rounds: dict[str, list[Round]] = {side.name: [] for side in sides}
+        for number in range(plan.rounds + 1):
+            baseline.append((await without.enter(plan.seconds)).run)
+            for side in sides:
+                rounds[side.name].append(await _round(side, plan, number))
+        del baseline[0]
+        figures: list[Measured] = []
+        for side in sides:
+            del rounds[side.name][0]  # whoever is asked first has not warmed up
+            figures += _figures(side, rounds[side.name], baseline if side.name == "SQLite" else [])
+    return figures
+
+
+async def _round(side: Side, plan: Plan, number: int) -> Round:
+    entered = await side.server.enter(plan.seconds)
+    drained = await side.server.drained()
+    counted = await side.counting.count(entered.lines)
+    assert counted.lines >= len(entered.run.latencies), "an answer was not written down"
+    varied = await side.counting.count(varied_lines(1 + number * plan.varied, plan.varied))
+    return Round(entered.run, drained, counted, varied)
+
+
+def _figures(side: Side, rounds: Sequence[Round], without: Sequence[Run]) -> list[Measured]:
+    entered, counted = [one.entered for one in rounds], [one.counted.run for one in rounds]
+    of = f"counting, {side.name}"
+    figures = [informed(f"enter with statistics, {side.name}", "per second", [run.rate for run in entered])]
+    if without:
+        share = ratio(entered, without)
+        figures.append(informed(f"  without, {side.name}", "per second", [run.rate for run in without]))
+        figures.append(at_least(f"  with ÷ without, {side.name}", share, LEAST_SHARE, "without"))
+    return [
+        *figures,
+        informed(f"{of}: the lines of that load", "per second", [run.rate for run in counted]),
+        at_least("  ÷ the events that enter makes", ratio(counted, entered), LEAST_TIMES[side.name], "enter"),
+        informed("  shipping alone", "per second", [one.counted.lines / one.counted.ship_seconds for one in rounds]),
+        informed("  consumer alone", "per second", [one.counted.lines / one.counted.consume_seconds for one in rounds]),
+        informed("  60 paths, 10,000 visitors", "per second", [one.varied.run.rate for one in rounds]),
+        informed("  behind when the load ended, of low priority", "s", [one.drained for one in rounds]),
+        at_most("  a batch of 100, p99", "ms", [_p99_ms(one.counted) for one in rounds], MOST_BATCH_MS, strictly=True),
+        informed("  a batch of 100, p99, 60 paths, 10,000 visitors", "ms", [_p99_ms(one.varied) for one in rounds]),
+        at_most("  memory of the traffic process", "MB", [side.server.memory_of_traffic_process()], MOST_MEMORY_MB),
+    ]
+
+
+def _p99_ms(counted: Counted) -> float:
+    return 1000 * (quantiles(counted.batches, n=100)[-1] if len(counted.batches) > 1 else counted.batches[0])
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.traffic", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="to see that it runs; judges nothing")
+    parser.add_argument("--rounds", type=int)
+    parser.add_argument(
+        "--directory", type=Path, default=Path("/var/tmp"), help="where databases and spools are made: on a disk"
+    )
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

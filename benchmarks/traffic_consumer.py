@@ -1,10 +1,11 @@
-"""How quickly lines become statistics: shipped into the queue, and counted in batches, as the traffic process does it."""
+"""How quickly lines become statistics: shipped into the queue and counted in batches, as the product does it."""
 
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from itertools import count
 from pathlib import Path
+from random import Random
 from typing import Any, TypeVar
 
 import msgspec
@@ -15,14 +16,17 @@ from dawr.reliability.lease import Fence, Leases
 from dawr.reliability.records import Argument
 from dawr.traffic.consumer import Consumer
 from dawr.traffic.database import Database, Transaction
-from dawr.traffic.event import hour_of
+from dawr.traffic.event import Event, encoded, hour_of
+from dawr.traffic.postgres import PostgresDatabase
 from dawr.traffic.shipping import Shipper
-from dawr.traffic.spool import ENDING, HEADER
+from dawr.traffic.spool import ENDING, HEADER, framed
 from dawr.traffic.sqlite import SqliteDatabase
+from tests.traffic.builders import an_event
 
 T = TypeVar("T")
 
 NAMES = count(1)
+PATHS, VISITORS = 60, 10_000
 
 
 class Counted(msgspec.Struct, frozen=True):
@@ -97,17 +101,31 @@ class Counting:
         return Counted(shipped, middle - began, done - middle, [*self._timed.taken])
 
 
+def varied_lines(first: int, number: int) -> bytes:
+    """Of many paths and visitors: every event has rows of its own to be added to."""
+    random = Random(first)
+    return b"".join(framed(encoded(_varied(n, random))) for n in range(first, first + number))
+
+
+def _varied(number: int, random: Random) -> Event:
+    return an_event(
+        number,
+        at=now(),
+        path=f"/v1/things/{random.randrange(PATHS)}/{{id}}",
+        ms=round(random.lognormvariate(2, 1), 3),
+        visitor=f"{random.randrange(VISITORS) * 0x9E3779B97F4A7C15 % 2**64:016x}",
+    )
+
+
 @asynccontextmanager
-async def counting_on_sqlite(directory: Path) -> AsyncIterator[Counting]:
-    async with _counting(SqliteDatabase(directory / "bench.sqlite"), directory / "lines") as counting:
+async def counting_on_sqlite(directory: Path, name: str) -> AsyncIterator[Counting]:
+    async with _counting(SqliteDatabase(directory / f"{name}.sqlite"), directory / f"{name} spools") as counting:
         yield counting
 
 
 @asynccontextmanager
 async def counting_on_postgres(directory: Path, url: str) -> AsyncIterator[Counting]:
-    from dawr.traffic.postgres import PostgresDatabase  # noqa: PLC0415 - as in the product
-
-    async with _counting(await PostgresDatabase.open(url), directory / "lines for postgres") as counting:
+    async with _counting(await PostgresDatabase.open(url), directory / "postgres spools") as counting:
         yield counting
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import quantiles
 from tempfile import TemporaryDirectory
 
-from benchmarks.traffic_figures import Measured, at_most, informed
+from benchmarks.traffic_figures import Measured, at_most
 from dawr.bootstrap.system import correlation_id, now
 from dawr.traffic.collector import Answered, Collector
 from dawr.traffic.database import Database

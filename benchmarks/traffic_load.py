@@ -6,8 +6,8 @@ has shipped and removed them.
 
 import asyncio
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from itertools import count
 from pathlib import Path
 
@@ -17,6 +17,8 @@ from benchmarks.http import BODY, CONNECTIONS, PATH, ask_by
 from benchmarks.http_callers import HttpLoad
 from benchmarks.load import Run
 from dawr.bootstrap.system import now, ticks
+from dawr.bootstrap.traffic import traffic_read
+from dawr.settings import Settings
 from dawr.traffic.database import Database, DatabaseAway
 from dawr.traffic.directory import TrafficDirectory, traffic_in
 from dawr.traffic.spool import HEADER
@@ -42,10 +44,12 @@ class Entered(msgspec.Struct, frozen=True):
 class Served:
     """A server, and what it writes down."""
 
-    def __init__(self, server: DawrServer, directory: TrafficDirectory, kept: Path) -> None:
+    def __init__(self, server: DawrServer, directory: TrafficDirectory, tables: Database) -> None:
         self._server = server
         self._directory = directory
-        self._kept = kept
+        self._tables = tables
+        self._kept = directory.path.parent.parent / "kept"
+        self._kept.mkdir(exist_ok=True)
         self._read: dict[str, int] = {}
         self._lines = 0
 
@@ -58,12 +62,12 @@ class Served:
         self._lines += lines.count(b"\n")
         return Entered(run, lines)
 
-    async def drained(self, database: Database) -> float:
+    async def drained(self) -> float:
         """Seconds until the traffic process has counted all of it."""
         began = ticks()
         while True:
             try:
-                counted = (await status(database, now())).consumed
+                counted = (await status(self._tables, now())).consumed
             except DatabaseAway:
                 counted = 0
             if counted > self._lines - MOST_UNCOUNTED:
@@ -100,17 +104,23 @@ class Served:
         return new
 
 
-@contextmanager
-def served(directory: Path, *, traffic: str, database_url: str = "") -> Iterator[Served]:
+@asynccontextmanager
+async def served(directory: Path, *, traffic: str = "on", database_url: str = "") -> AsyncIterator[Served]:
     with tempfile.TemporaryDirectory(dir=directory) as inside:
-        settings: dict[str, str | Path] = {"DAWR_DATA": Path(inside) / "data", "DAWR_RATE_LIMITS": "off"}
-        settings |= {"DAWR_TRAFFIC": traffic} | ({"DAWR_DATABASE_URL": database_url} if database_url else {})
-        made = dawr_process("venue", "apply", "-", stdin=venue_document({"id": "lab"}), **settings)
+        data = Path(inside) / "data"
+        settings: dict[str, str | Path] = {"DAWR_DATA": data, "DAWR_RATE_LIMITS": "off", "DAWR_TRAFFIC": traffic}
+        if database_url:
+            settings["DAWR_DATABASE_URL"] = database_url
+        made = await asyncio.to_thread(dawr_process, "venue", "apply", "-", stdin=_clinic(), **settings)
         assert made.exit_code == 0, made.complained
-        kept = Path(inside) / "kept"
-        kept.mkdir()
+        read = Settings(data=str(data), database_url=database_url)
         with DawrServer(Path(inside), "serve", **settings) as server:
-            yield Served(server, traffic_in(settings["DAWR_DATA"]), kept)
+            async with traffic_read(read) as tables:
+                yield Served(server, traffic_in(data), tables)
+
+
+def _clinic() -> str:
+    return venue_document({"id": "lab"})
 
 
 def _children(pid: int) -> list[int]:

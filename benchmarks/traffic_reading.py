@@ -1,4 +1,4 @@
-"""How long the list of paths takes, over a day and over ninety, in tables of an installation that was busy all the time."""
+"""How long the list of paths takes, over a day and over ninety, in tables that were busy all the time."""
 
 import time
 from collections.abc import Iterator
@@ -57,7 +57,9 @@ async def _fill(transaction: Transaction, day: int) -> None:
         first = random.randrange(300, 400)
         of_path = [(span, start, path, "GET", first + n, 10) for path in _paths() for n in range(buckets)]
         await transaction.change_each("count_buckets", of_path)
-        seen = [(span, start, path, f"{random.getrandbits(64):016x}") for path in ("", *_paths()) for _ in range(visitors)]
+        seen = [
+            (span, start, path, f"{random.getrandbits(64):016x}") for path in ("", *_paths()) for _ in range(visitors)
+        ]
         await transaction.change_each("add_visitors", sorted(seen))
 
 

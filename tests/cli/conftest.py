@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from dawr.bootstrap.system import now
-from dawr.stores.moving import copy_to_postgres
+from dawr.stores.moving import SourceFile, copy_to_postgres
+from dawr.traffic.database import journal
+from dawr.traffic.directory import traffic_in
 from tests.cli.installations import Installation
 from tests.running import DawrServer
 
@@ -47,8 +49,9 @@ def used(installation: Installation, ten_numbers: Path) -> Installation:
     if isinstance(installation.database, Path):
         shutil.copytree(ten_numbers, installation.database.parent)
     else:
-        copy = asyncio.run(copy_to_postgres(ten_numbers / "dawr.sqlite", installation.database, clock=now))
-        assert copy.is_proved
+        statistics = SourceFile(traffic_in(ten_numbers).database, journal("sqlite"))
+        moving = copy_to_postgres(ten_numbers / "dawr.sqlite", installation.database, clock=now, statistics=statistics)
+        assert asyncio.run(moving).is_proved
     return installation
 
 

@@ -89,6 +89,8 @@ READ_WHOLE = {
     "lock_tables": "every table, once in a move",
     "servers_here": "the server's sessions, once in a move",
     "forget_installation": "one row",
+    "last_numbers": "a handful of rows, once in a move",
+    "go_on_behind": "the schema, once in a move",
 }
 
 LINE = "venue_id queue_id day round"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import structlog
 
+from dawr.bootstrap import control
 from dawr.bootstrap.system import correlation_id, now
 from dawr.settings import Settings, as_environment
 from dawr.traffic.collector import Collector, Kept
@@ -18,9 +19,11 @@ from dawr.traffic.directory import TrafficDirectory, traffic_in
 from dawr.traffic.keys import KEY_BYTES, VisitorKeys
 from dawr.traffic.spool import Spool
 from dawr.traffic.sqlite import SqliteDatabase
+from dawr.traffic.view import TrafficProcessAway, TrafficView
 
 STOP_SECONDS = 1.0
 PROGRAM = ("-m", "dawr.bootstrap.consuming")
+REFRESH = "refresh-snapshot"
 
 
 class TrafficProcessEnded(Exception):
@@ -78,6 +81,25 @@ async def on_postgres(settings: Settings) -> Database:
     from dawr.traffic.postgres import PostgresDatabase  # noqa: PLC0415 - its driver is large, and few need it
 
     return await PostgresDatabase.open(settings.database_url)
+
+
+@asynccontextmanager
+async def traffic_viewed(settings: Settings) -> AsyncIterator[TrafficView]:
+    """What a server shows of the statistics. New snapshots are made by the traffic process of its host."""
+    socket = traffic_in(settings.data).socket
+
+    async def refresh() -> None:
+        try:
+            await asyncio.to_thread(control.ask, socket, REFRESH)
+        except control.ControlFailed as failure:
+            raise TrafficProcessAway from failure
+
+    async with traffic_read(settings) as database:
+        view = TrafficView(database, now, refresh)
+        try:
+            yield view
+        finally:
+            await view.close()
 
 
 class TrafficProcess:

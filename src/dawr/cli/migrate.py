@@ -7,10 +7,14 @@ import click
 
 from dawr import bootstrap
 from dawr.cli.options import data_option, settings_of
+from dawr.cli.traffic_lock import TrafficProcessRuns, no_traffic_process
 from dawr.settings import Settings
 from dawr.stores.data_directory import DataDirectory, DataDirectoryUnfit
-from dawr.stores.moving import Compared, Copy, MoveFailed, copy_to_postgres, without_secrets
+from dawr.stores.moving import Compared, Copy, MoveFailed, SourceFile, copy_to_postgres, without_secrets
 from dawr.stores.sqlite import SqliteStore
+from dawr.traffic.database import DatabaseAway, journal
+from dawr.traffic.directory import TrafficDirectory, traffic_in
+from dawr.traffic.sqlite import SqliteDatabase
 
 
 @click.command("migrate")
@@ -34,10 +38,32 @@ async def _migrate(settings: Settings) -> None:
         applied = await store.migrate()
         for title in applied:
             click.echo(f"Applied {title}.")
+        if not settings.database_url:
+            applied += await _migrate_statistics(traffic_in(settings.data))
         if not applied:
             click.echo("The schema is up to date.")
         if venues := await store.renew_epochs(bootstrap.system.SystemIds().epoch):
             click.echo(f"This is a restored copy: its event streams begin new epochs (venues: {venues}).")
+
+
+async def _migrate_statistics(directory: TrafficDirectory) -> list[str]:
+    """If they are there: the traffic process makes them, and brings them up to date too when it starts."""
+    if not directory.database.exists():
+        return []
+    database = SqliteDatabase(directory.database)
+    try:
+        with no_traffic_process(directory):
+            applied = await database.create_tables()
+    except TrafficProcessRuns as running:
+        click.echo(f"The traffic statistics were left as they are. {running}")
+        return []
+    except DatabaseAway as away:
+        raise DataDirectoryUnfit(f"The traffic statistics cannot be brought up to date: {away}.") from away
+    finally:
+        await database.close()
+    for title in applied:
+        click.echo(f"Applied {title}, to the traffic statistics.")
+    return applied
 
 
 def _embedded(data: str | None) -> DataDirectory:
@@ -55,21 +81,27 @@ def _move(directory: DataDirectory, to: str) -> None:
         raise MoveFailed("The address after --to must begin with postgresql://.")
     directory.lock()
     try:
-        copy = asyncio.run(copy_to_postgres(directory.database, to, clock=bootstrap.system.now))
-        _print_table(copy)
-        if not copy.is_proved:
-            raise MoveFailed("The copy is not equal to its source, and was taken back. Nothing was moved.")
-        place = without_secrets(to)
-        directory.mark_moved(place)
+        with no_traffic_process(traffic_in(directory.path)):
+            copy = asyncio.run(_copy(directory, to))
+            _print_table(copy)
+            if not copy.is_proved:
+                raise MoveFailed("The copy is not equal to its source, and was taken back. Nothing was moved.")
+            place = without_secrets(to)
+            directory.mark_moved(place)
         _say_moved(directory, copy, place)
     finally:
         directory.unlock()
 
 
+async def _copy(directory: DataDirectory, to: str) -> Copy:
+    statistics = SourceFile(traffic_in(directory.path).database, journal("sqlite"))
+    return await copy_to_postgres(directory.database, to, clock=bootstrap.system.now, statistics=statistics)
+
+
 def _print_table(copy: Copy) -> None:
-    click.echo(f"{'table':<14} {'rows here':>11} {'rows there':>11}  checksum")
+    click.echo(f"{'table':<18} {'rows here':>11} {'rows there':>11}  checksum")
     for table in copy.tables:
-        click.echo(f"{table.table:<14} {table.here.rows:>11,} {table.there.rows:>11,}  {_verdict(table)}")
+        click.echo(f"{table.table:<18} {table.here.rows:>11,} {table.there.rows:>11,}  {_verdict(table)}")
 
 
 def _verdict(table: Compared) -> str:
@@ -97,8 +129,9 @@ def _go_back(directory: DataDirectory) -> None:
         place = directory.moved_to()
         if place is None:
             raise MoveFailed(f"{directory.path} has not moved: it gives numbers as before.")
-        asyncio.run(_mark_copy(directory))
-        directory.unmark_moved()
+        with no_traffic_process(traffic_in(directory.path)):
+            asyncio.run(_mark_copy(directory))
+            directory.unmark_moved()
         click.echo(f"{directory.path} gives numbers again, from where it stopped when it moved to {place}.")
         click.echo("What was done there since is not known here. Its event streams begin new epochs at the next start.")
     finally:

@@ -2,11 +2,15 @@
 
 Whoever opens a marked copy begins new epochs, so that no watcher resumes into a history
 that went another way.
+
+The traffic statistics of an embedded installation are a file of their own. How far each spool was shipped is in
+it, in the transaction that shipped it: whichever moment a copy is of, what it says was shipped is in it, and what
+is shipped again is not. So nothing is counted twice after a restore.
 """
 
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -17,31 +21,52 @@ from dawr.stores.data_directory import make_private, sync
 from dawr.stores.session import all_statements
 from dawr.stores.sqlite import open_reading
 
+A_TABLE = "traffic_spools"
+"""What has it is a file of statistics."""
+
 
 class BackupFailed(Exception):
     """No copy was made; the sentence says why."""
 
 
-def back_up_sqlite(database: Path, target: Path) -> None:
-    """Copy the file while others write to it."""
+def back_up_sqlite(database: Path, target: Path, *, statistics: Path) -> Path | None:
+    """Copy both files while others write to them, both or neither. Where the statistics are; None: there are none."""
     if not database.exists():
         raise BackupFailed(f"There is no database at {database}.")
-    _must_be_free(target)
-    with _whole_or_not_at_all(target) as partial:
+    beside = statistics_of(target) if _is_begun(statistics) else None
+    _must_be_free(target, statistics_of(target))
+    with _whole_or_not_at_all(target, beside) as (partial, *more):
         _copy(database, partial)
+        with closing(apsw.Connection(str(partial))) as copy:
+            copy.execute(all_statements("sqlite")["mark_copy"])
+        _check(partial)
+        for second in more:
+            _copy_statistics(statistics, second)
+    return beside
 
 
-def restore_sqlite(source: Path, database: Path) -> None:
-    """Put a backup in the place of a database that is not there, or was moved away."""
-    leftovers = sorted(file.name for file in database.parent.glob(database.name + "*"))
+def restore_sqlite(source: Path, database: Path, *, statistics: Path) -> Path | None:
+    """Put a backup in the place of files that are not there, or were moved away. As above; both are checked first."""
+    leftovers = sorted(str(left) for file in (database, statistics) for left in file.parent.glob(f"{file.name}*"))
     if leftovers:
         raise BackupFailed(
-            f"There is {', '.join(leftovers)} in {database.parent} already: a write-ahead log of another database "
+            f"There is {', '.join(leftovers)} already: a write-ahead log of another database "
             "would be replayed into this one. Move all of it away first; nothing was changed."
         )
-    with _whole_or_not_at_all(database) as partial:
-        _check(source)
+    beside = statistics_of(source) if statistics_of(source).exists() else None
+    _check(source)
+    if beside is not None:
+        _check_statistics(beside)
+    with _whole_or_not_at_all(database, None if beside is None else statistics) as (partial, *more):
         shutil.copyfile(source, partial)
+        for second in more:
+            shutil.copyfile(statistics_of(source), second)
+    return beside
+
+
+def statistics_of(backup: Path) -> Path:
+    """The file beside a backup that has the traffic statistics."""
+    return backup.with_name(f"{backup.name}.traffic")
 
 
 def back_up_postgres(url: str, target: Path, environment: Mapping[str, str]) -> None:
@@ -53,7 +78,7 @@ def back_up_postgres(url: str, target: Path, environment: Mapping[str, str]) -> 
             "pg_dump is not installed here: install PostgreSQL's client programs, or back up on the server."
         )
     place, secret = _without_password(url)
-    with _whole_or_not_at_all(target) as partial:
+    with _whole_or_not_at_all(target) as (partial,):
         done = subprocess.run(  # noqa: S603 - the program was looked up, the url is the administrator's own
             [program, "--format=custom", f"--file={partial}", f"--dbname={place}"],
             capture_output=True,
@@ -66,20 +91,39 @@ def back_up_postgres(url: str, target: Path, environment: Mapping[str, str]) -> 
 
 
 @contextmanager
-def _whole_or_not_at_all(target: Path) -> Iterator[Path]:
-    """A private file to write to, which takes the target's name once the disk has all of it."""
-    partial = target.with_name(target.name + ".partial")
+def _whole_or_not_at_all(target: Path, second: Path | None = None) -> Iterator[list[Path]]:
+    """Private files to write to, which take their targets' names once the disk has all of them.
+
+    The first one is the last to get its name: where it is, the other one is too.
+    """
+    targets = [target] if second is None else [target, second]
+    partials = [each.with_name(f"{each.name}.partial") for each in targets]
     try:
-        partial.unlink(missing_ok=True)
-        make_private(partial)
-        yield partial
-        sync(partial)
-        partial.rename(target)
-        sync(target.parent)
+        for partial in partials:
+            partial.unlink(missing_ok=True)
+            make_private(partial)
+        yield partials
+        for partial in partials:
+            sync(partial)
+        _name(partials, targets)
     except (apsw.Error, OSError) as error:
         raise BackupFailed(f"{target} cannot be written: {error}.") from error
     finally:
-        partial.unlink(missing_ok=True)
+        for partial in partials:
+            partial.unlink(missing_ok=True)
+
+
+def _name(partials: Sequence[Path], targets: Sequence[Path]) -> None:
+    named: list[Path] = []
+    try:
+        for partial, target in reversed([*zip(partials, targets, strict=True)]):
+            partial.rename(target)
+            named.append(target)
+            sync(target.parent)
+    except BaseException:
+        for target in reversed(named):
+            target.unlink(missing_ok=True)
+        raise
 
 
 def _without_password(url: str) -> tuple[str, dict[str, str]]:
@@ -92,28 +136,68 @@ def _without_password(url: str) -> tuple[str, dict[str, str]]:
     return place, {"PGPASSWORD": unquote(parts.password)}
 
 
+def _is_begun(statistics: Path) -> bool:
+    """The traffic process makes the file first, and its tables a moment later."""
+    if not statistics.exists():
+        return False
+    with _told_of(statistics), closing(open_reading(statistics)) as connection:
+        return connection.table_exists("main", A_TABLE)
+
+
 def _copy(database: Path, target: Path) -> None:
     with closing(open_reading(database)) as source, closing(apsw.Connection(str(target))) as copy:
         with copy.backup("main", source, "main") as backup:
             backup.step(-1)
         copy.execute("PRAGMA journal_mode = DELETE")
-        copy.execute(all_statements("sqlite")["mark_copy"])
-    _check(target)
+
+
+def _copy_statistics(statistics: Path, target: Path) -> None:
+    with _told_of(statistics):
+        _copy(statistics, target)
+        _check_statistics(target)
+
+
+@contextmanager
+def _told_of(statistics: Path) -> Iterator[None]:
+    """A backup without the statistics is better than none, but nobody is to take it for a whole one."""
+    try:
+        yield
+    except (apsw.Error, OSError, BackupFailed) as error:
+        raise BackupFailed(
+            f"The traffic statistics in {statistics} cannot be copied, so no backup was made: {str(error).rstrip('.')}. "
+            f"To make one without them, stop the traffic process and move {statistics.name}* away."
+        ) from error
 
 
 def _check(path: Path) -> None:
-    try:
-        with closing(open_reading(path)) as connection:
-            verdict = connection.execute("PRAGMA integrity_check(1)").fetchall()
-            marked = connection.execute(all_statements("sqlite")["is_copy"]).fetchall()
-    except apsw.Error as error:
-        raise BackupFailed(f"{path} cannot be read as a backup: {error}.") from error
-    if verdict != [("ok",)]:
-        raise BackupFailed(f"{path} is damaged: {verdict[0][0]}.")
+    with _checked(path) as connection:
+        marked = connection.execute(all_statements("sqlite")["is_copy"]).fetchall()
     if marked != [(1,)]:
         raise BackupFailed(f"{path} was not made by `dawr backup`: its streams could resume wrongly.")
 
 
-def _must_be_free(target: Path) -> None:
-    if target.exists():
-        raise BackupFailed(f"{target} exists already; nothing was overwritten.")
+def _check_statistics(path: Path) -> None:
+    with _checked(path) as connection:
+        is_whole = connection.pragma("journal_mode") != "wal"
+        is_ours = connection.table_exists("main", A_TABLE)
+    if not is_ours or not is_whole:
+        raise BackupFailed(f"{path} was not made by `dawr backup`: it is no copy of traffic statistics, or not whole.")
+
+
+@contextmanager
+def _checked(path: Path) -> Iterator[apsw.Connection]:
+    """Open a copy whose every page is as it should be."""
+    try:
+        with closing(open_reading(path)) as connection:
+            [(verdict,)] = connection.execute("PRAGMA integrity_check(1)")
+            if verdict != "ok":
+                raise BackupFailed(f"{path} is damaged: {verdict}.")
+            yield connection
+    except apsw.Error as error:
+        raise BackupFailed(f"{path} cannot be read as a backup: {error}.") from error
+
+
+def _must_be_free(*targets: Path) -> None:
+    for target in targets:
+        if target.exists():
+            raise BackupFailed(f"{target} exists already; nothing was overwritten.")

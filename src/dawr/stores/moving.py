@@ -3,13 +3,15 @@
 Each database says which tables it has, so that none can be forgotten. Rows are copied in one
 transaction, then read again on both sides: every table has as many rows and the same checksum
 here and there, or the whole copy is taken back. Nothing is held in memory but a few rows.
+
+The traffic statistics are a file of their own here, and tables of the same database there.
 """
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager
 from hashlib import blake2b
 from pathlib import Path
-from typing import Self, TypeAlias
+from typing import NamedTuple, Self, TypeAlias
 from urllib.parse import urlsplit
 
 import apsw
@@ -17,7 +19,8 @@ import asyncpg
 import msgspec
 
 from dawr.ports import Clock
-from dawr.stores.migrations import pending
+from dawr.reliability.migrations import Journal, migrate_sqlite
+from dawr.stores.migrations import journal
 from dawr.stores.postgres import PostgresStore
 from dawr.stores.session import Row, all_statements
 from dawr.stores.sqlite import open_reading
@@ -43,12 +46,25 @@ class MoveFailed(Exception):
     """It was not moved; the sentence says why and what to do."""
 
 
+class SourceFile(msgspec.Struct, frozen=True):
+    path: Path
+    journal: Journal
+    """Where it remembers which migrations were applied to it."""
+
+
 class Table(msgspec.Struct, frozen=True):
     name: str
     columns: tuple[str, ...]
     """By name: the two databases may have them in another order."""
     reading: str
     """The statement that reads all of it."""
+
+
+class Source(NamedTuple):
+    """A file that is open, and what is moved from it."""
+
+    connection: apsw.Connection
+    tables: list[Table]
 
 
 class Digest(msgspec.Struct, frozen=True):
@@ -95,16 +111,19 @@ class Copy(msgspec.Struct, frozen=True):
         return all(table.is_equal for table in self.tables)
 
 
-async def copy_to_postgres(database: Path, url: str, *, clock: Clock) -> Copy:
-    """Copy the file, which nobody may write to meanwhile, into an empty database. What is not proved is not stored."""
-    with _source(database) as source:
-        here = _tables(source.execute(all_statements("sqlite")["tables_to_move"]))
+async def copy_to_postgres(database: Path, url: str, *, clock: Clock, statistics: SourceFile) -> Copy:
+    """Copy both files, which nobody may write to meanwhile, into an empty database. What is not proved is not stored.
+
+    Statistics that are not there are empty ones.
+    """
+    with _sources(SourceFile(database, journal("sqlite", all_statements("sqlite"), clock)), statistics) as sources:
+        here = [table for source in sources for table in source.tables]
         async with _connected(url) as target:
             await _refuse_what_is_used(target, here)
             await _migrate(url, clock)
-            digests = {table.name: Digest().plus(source.execute(table.reading)) for table in here}
+            digests = {t.name: Digest().plus(s.connection.execute(t.reading)) for s in sources for t in s.tables}
             try:
-                return await _copied(source, target, here, digests)
+                return await _copied(sources, target, here, digests)
             except _Different as different:
                 return different.copy
 
@@ -151,18 +170,35 @@ class _Different(Exception):
 
 
 @contextmanager
-def _source(database: Path) -> Iterator[apsw.Connection]:
+def _sources(database: SourceFile, statistics: SourceFile) -> Iterator[list[Source]]:
+    """A table that both have is the reliability kit's, and each file needs its own: that of the database is moved."""
+    with _opened(database) as first, _opened(statistics) if statistics.path.exists() else _empty(statistics) as second:
+        moved = {table.name for table in first.tables}
+        yield [first, Source(second.connection, [table for table in second.tables if table.name not in moved])]
+
+
+@contextmanager
+def _opened(file: SourceFile) -> Iterator[Source]:
     """The file as it is now, to be read only. Its schema must be the one that is known."""
-    sql = all_statements("sqlite")
     try:
-        with closing(open_reading(database)) as source:
-            source.execute("BEGIN")
-            if behind := pending("sqlite", source.execute(sql["applied_migrations"]).fetchall()):
+        with closing(open_reading(file.path)) as connection:
+            connection.execute("BEGIN")
+            listed = _tables(connection.execute(all_statements("sqlite")["tables_to_move"]))
+            applied = connection.execute(file.journal.applied).fetchall() if listed else []
+            if behind := file.journal.pending(applied):
                 titles = ", ".join(migration.title for migration in behind)
-                raise MoveFailed(f"The schema of {database} is behind: run `dawr migrate` first to apply {titles}.")
-            yield source
+                raise MoveFailed(f"The schema of {file.path} is behind: run `dawr migrate` first to apply {titles}.")
+            yield Source(connection, listed)
     except (apsw.Error, UnicodeDecodeError) as error:
-        raise MoveFailed(f"{database} cannot be read: {error}. Nothing was moved; `dawr check` says more.") from error
+        raise MoveFailed(f"{file.path} cannot be read: {error}. Nothing was moved; `dawr check` says more.") from error
+
+
+@contextmanager
+def _empty(file: SourceFile) -> Iterator[Source]:
+    """What the file would be if it were there, and nothing in it."""
+    with closing(apsw.Connection(":memory:")) as connection:
+        migrate_sqlite(connection, file.journal)
+        yield Source(connection, _tables(connection.execute(all_statements("sqlite")["tables_to_move"])))
 
 
 def _tables(rows: Iterable[Row]) -> list[Table]:
@@ -217,11 +253,11 @@ async def _migrate(url: str, clock: Clock) -> None:
 
 
 async def _copied(
-    source: apsw.Connection, target: Connection, here: list[Table], digests: Mapping[str, Digest]
+    sources: Sequence[Source], target: Connection, here: list[Table], digests: Mapping[str, Digest]
 ) -> Copy:
     """In one transaction: empty before, complete and proved after, or as it was."""
     sql = all_statements("postgres")
-    begins_epochs = source.execute(all_statements("sqlite")["is_copy"]).fetchall() == [(1,)]
+    begins_epochs = sources[0].connection.execute(all_statements("sqlite")["is_copy"]).fetchall() == [(1,)]
     async with target.transaction():
         await target.execute(sql["lock_tables"])
         there = _tables(await target.fetch(sql["tables_to_move"]))
@@ -230,8 +266,9 @@ async def _copied(
         used = [table.name for table in named if await target.fetchrow(table.reading) is not None]
         if not used:
             await target.execute(sql["forget_installation"])
-            for table in here:
-                await _send(source, target, table)
+            for source in sources:
+                for table in source.tables:
+                    await _send(source.connection, target, table)
         copy = Copy(await _compared(target, there, digests), was_there=bool(used), begins_epochs=begins_epochs)
         # An earlier run may have been cut off when all was stored: then it is the same, to the last row.
         if used and not copy.is_proved:
@@ -241,8 +278,8 @@ async def _copied(
             )
         if not copy.is_proved:
             raise _Different(copy)
-        if not used and not begins_epochs:
-            await target.execute(sql["settle"])
+        if not used:
+            await _settle(sources, target, begins_epochs=begins_epochs)
     return copy
 
 
@@ -263,6 +300,17 @@ async def _send(source: apsw.Connection, target: Connection, table: Table) -> No
             f"Table {table.name} holds what PostgreSQL does not take{_with_nul(source, table)}: {error}. "
             "Nothing was moved. Dawr does not write such rows: were they written by hand?"
         ) from error
+
+
+async def _settle(sources: Iterable[Source], target: Connection, *, begins_epochs: bool) -> None:
+    """It goes on where it was. Tables that number their rows give no number again, also not that of a row now gone."""
+    sql = all_statements("postgres")
+    if not begins_epochs:
+        await target.execute(sql["settle"])
+    for source in sources:
+        if source.connection.table_exists("main", "sqlite_sequence"):
+            for table, last in source.connection.execute(all_statements("sqlite")["last_numbers"]):
+                await target.execute(sql["go_on_behind"], table, last)
 
 
 def _with_nul(source: apsw.Connection, table: Table) -> str:

@@ -13,9 +13,9 @@ import msgspec
 
 from dawr.reliability.lease import Fence, LeaseLost, hold
 from dawr.reliability.log import log
-from dawr.traffic.counting import count
+from dawr.traffic.counting import KnownVisitors, Settled, count
 from dawr.traffic.database import Database, DatabaseAway, Transaction
-from dawr.traffic.event import Event, decoded
+from dawr.traffic.event import decoded
 from dawr.traffic.ledger import Entries, add_to_ledger
 
 BATCH = 100
@@ -52,34 +52,41 @@ class Consumer:
         self._wait_ms = wait_ms
         self._retries = retries
         self._told = told
+        self._known = KnownVisitors()
 
     async def consume(self, fence: Fence) -> None:
         """All batches that are full, or have waited long enough."""
         while await self._is_due():
-            await self._consume_batch(fence)
+            while await self._consume_batch(fence) == self._batch:
+                pass
 
     async def _is_due(self) -> bool:
         now = self._clock()
-        [(waiting, oldest)] = await self._database.select_rows("due_messages", now, self._batch)
-        return bool(waiting >= self._batch or (waiting and oldest <= now - self._wait_ms))
+        [(waiting, ripe_at)] = await self._database.select_rows("due_messages", now, self._batch, self._wait_ms)
+        return bool(waiting >= self._batch or (waiting and ripe_at <= now))
 
-    async def _consume_batch(self, fence: Fence) -> None:
+    async def _consume_batch(self, fence: Fence) -> int:
+        """How many messages it had."""
         taken: list[Message] = []
 
-        async def work(transaction: Transaction) -> list[Event]:
+        async def work(transaction: Transaction) -> Settled:
             await hold(fence, transaction)
             rows = await transaction.select_rows("take_messages", self._clock(), self._batch)
             taken[:] = [Message(*row) for row in rows]
             return await self._settle(transaction, taken)
 
         try:
-            stored = await self._database.transact(work)
+            settled = await self._database.transact(work)
         except (DatabaseAway, LeaseLost):
             raise
-        except Exception as fault:  # noqa: BLE001 - whatever one of them did, the others are stored
+        except Exception as fault:
+            if not taken:
+                raise
+            # Whatever one of them did, the others are stored.
             await self._halve(fence, taken, fault)
         else:
-            self._tell(taken, stored)
+            self._is_stored(taken, settled)
+        return len(taken)
 
     async def _halve(self, fence: Fence, messages: Sequence[Message], fault: Exception) -> None:
         """Again in two parts, until what cannot be stored is alone."""
@@ -89,16 +96,16 @@ class Consumer:
         middle = len(messages) // 2
         for half in (messages[:middle], messages[middle:]):
             try:
-                stored = await self._settle_again(fence, half)
+                settled = await self._settle_again(fence, half)
             except (DatabaseAway, LeaseLost):
                 raise
             except Exception as error:  # noqa: BLE001 - as above
                 await self._halve(fence, half, error)
             else:
-                self._tell(half, stored)
+                self._is_stored(half, settled)
 
-    async def _settle_again(self, fence: Fence, half: Sequence[Message]) -> list[Event]:
-        async def work(transaction: Transaction) -> list[Event]:
+    async def _settle_again(self, fence: Fence, half: Sequence[Message]) -> Settled:
+        async def work(transaction: Transaction) -> Settled:
             await hold(fence, transaction)
             return await self._settle(transaction, half)
 
@@ -112,8 +119,8 @@ class Consumer:
         await self._fail(transaction, [(message, _reason(fault)) for message in messages], entries)
         await add_to_ledger(transaction, entries)
 
-    async def _settle(self, transaction: Transaction, messages: Sequence[Message]) -> list[Event]:
-        """Store what is an event, and put off or aside what is none. What was stored for the first time."""
+    async def _settle(self, transaction: Transaction, messages: Sequence[Message]) -> Settled:
+        """Store what is an event, and put off or aside what is none."""
         entries: Entries = Counter()
         events, hours, failed = [], {}, []
         for message in messages:
@@ -124,7 +131,7 @@ class Consumer:
             else:
                 events.append(event)
                 hours[id(event)] = message.hour
-        settled = await count(transaction, events, self._clock())
+        settled = await count(transaction, events, self._clock(), self._known)
         for event in settled.stored:
             entries[hours[id(event)], "stored"] += 1
             entries[hours[id(event)], "detailed"] += not event.counted_only
@@ -135,7 +142,7 @@ class Consumer:
         await transaction.change_each("remove_messages", done)
         await self._fail(transaction, failed, entries)
         await add_to_ledger(transaction, entries)
-        return settled.stored
+        return settled
 
     async def _fail(self, transaction: Transaction, failed: Sequence[tuple[Message, str]], entries: Entries) -> None:
         now = self._clock()
@@ -153,9 +160,11 @@ class Consumer:
     def _pause(self, tries: int) -> int:
         return FIRST_RETRY_MS * int(RETRY_GROWTH**tries)
 
-    def _tell(self, taken: Sequence[Message], stored: Sequence[Event]) -> None:
+    def _is_stored(self, taken: Sequence[Message], settled: Settled) -> None:
+        self._known.learn(settled.visitors)
         if self._told is None:
             return
+        stored = settled.stored
         self._told(f"Received {len(taken)} messages")
         for event in stored:
             self._told(

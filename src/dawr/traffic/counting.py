@@ -4,7 +4,7 @@ Whether an event was counted before is decided here, by its whole hash. Nothing 
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from dawr.traffic.buckets import bucket_of
@@ -20,12 +20,38 @@ SURELY_SEEN_MS = SEEN_MS - REPEATED_MS
 ALL_PATHS = ""
 
 
+VisitorKey = tuple[int, int, str, str]
+"""Span, start, path and hash."""
+
+
 class Settled(NamedTuple):
     stored: list[Event]
     duplicates: list[Event]
+    visitors: list[VisitorKey]
+    """Whom the rows were asked to remember."""
 
 
-async def count(transaction: Transaction, events: Sequence[Event], now: int) -> Settled:
+class KnownVisitors:
+    """Whom the rows have already, as far as it is remembered: most requests come from somebody who was here before."""
+
+    def __init__(self, most: int = 50_000) -> None:
+        self._most = most
+        self._hashes = set[int]()
+
+    def unknown(self, keys: Iterable[VisitorKey]) -> list[VisitorKey]:
+        return [key for key in keys if hash(key) not in self._hashes]
+
+    def learn(self, keys: Sequence[VisitorKey]) -> None:
+        """Once they are committed."""
+        if len(self._hashes) + len(keys) > self._most:
+            self._hashes.clear()
+        self._hashes.update(map(hash, keys))
+
+
+NOBODY = KnownVisitors()
+
+
+async def count(transaction: Transaction, events: Sequence[Event], now: int, known: KnownVisitors = NOBODY) -> Settled:
     """Add these events to details and aggregates, each once; says which were new."""
     settled = await _settled(transaction, events, now)
     stored = settled.stored
@@ -34,6 +60,8 @@ async def count(transaction: Transaction, events: Sequence[Event], now: int) -> 
         await transaction.change_each("save_seen", [*seen.values()])
         await transaction.change_each("add_events", [_detail(e) for e in stored if not e.counted_only])
         await _add_to_aggregates(transaction, stored)
+        settled.visitors.extend(known.unknown(sorted(_visitors(stored))))
+        await transaction.change_each("add_visitors", settled.visitors)
     return settled
 
 
@@ -43,7 +71,7 @@ async def _settled(transaction: Transaction, events: Sequence[Event], now: int) 
     old = [(e.idempotent_id, e.hash) for e in events if e.timestamp < now - SURELY_SEEN_MS and e.hash not in seen]
     for id_, hashed, at in await transaction.select_each("events_by_key", old):
         seen[hashed] = (id_, at)
-    settled = Settled([], [])
+    settled = Settled([], [], [])
     for event in events:
         if _is_repeat(event, seen):
             settled.duplicates.append(event)
@@ -86,7 +114,6 @@ async def _add_to_aggregates(transaction: Transaction, events: Sequence[Event]) 
     hours: dict[tuple[int, int, str, str, str], list[int]] = defaultdict(lambda: [0, 0, 0, 0, 0])
     minutes: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0])
     buckets = Counter[tuple[int, int, str, str, int]]()
-    visitors = set[tuple[int, int, str, str]]()
     for event in events:
         us = round(event.response_time * 1000)
         at, path, method = event.timestamp, event.path, event.method
@@ -99,8 +126,6 @@ async def _add_to_aggregates(transaction: Transaction, events: Sequence[Event]) 
             row[3] += us
             row[4] = max(row[4], us)
             buckets[span, start, path, method, bucket_of(us)] += 1
-            if event.client_ip_hash:
-                visitors.update((span, start, p, event.client_ip_hash) for p in (path, ALL_PATHS))
         minute = minutes[at - at % MS_PER_MINUTE]
         minute[0] += 1
         minute[1] += is_error
@@ -108,4 +133,13 @@ async def _add_to_aggregates(transaction: Transaction, events: Sequence[Event]) 
     await transaction.change_each("count_hours", [(*key, *hours[key]) for key in sorted(hours)])
     await transaction.change_each("count_minutes", [(minute, *minutes[minute]) for minute in sorted(minutes)])
     await transaction.change_each("count_buckets", [(*key, buckets[key]) for key in sorted(buckets)])
-    await transaction.change_each("add_visitors", sorted(visitors))
+
+
+def _visitors(events: Iterable[Event]) -> set[VisitorKey]:
+    return {
+        (span, start, path, event.client_ip_hash)
+        for event in events
+        if event.client_ip_hash
+        for span, start in ((MS_PER_HOUR, hour_of(event.timestamp)), (MS_PER_DAY, day_of(event.timestamp)))
+        for path in (event.path, ALL_PATHS)
+    }

@@ -30,22 +30,17 @@ SERVER_SETTINGS = {
     "tcp_keepalives_idle": "60",
     "timezone": "UTC",
     "jit": "off",
+    "enable_seqscan": "off",  # a plan made while a table was small must still suit it when it is large
+    "synchronous_commit": "off",  # what a crash takes back is still in the queue or in the spools; see `sync`
 }
+A_ROWS_FAULT = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError)
+"""The server will not take a row. Whatever else it says is about itself, and about no message."""
 AWAY = (
     OSError,
     TimeoutError,
     asyncpg.InterfaceError,
-    asyncpg.PostgresConnectionError,
-    asyncpg.OperatorInterventionError,
-    asyncpg.InsufficientResourcesError,
-    asyncpg.LockNotAvailableError,
-    asyncpg.InvalidAuthorizationSpecificationError,
-    asyncpg.InvalidCatalogNameError,
-    asyncpg.UndefinedTableError,
-    asyncpg.ReadOnlySQLTransactionError,
-    asyncpg.SerializationError,
-    asyncpg.DeadlockDetectedError,
     asyncpg.InternalClientError,
+    asyncpg.PostgresError,
 )
 
 
@@ -64,6 +59,7 @@ class PostgresDatabase:
             timeout=CONNECT_SECONDS,
             server_settings=SERVER_SETTINGS,
             max_inactive_connection_lifetime=0,
+            reset=_nothing_to_reset,
         )
         return cls(pool)
 
@@ -75,7 +71,9 @@ class PostgresDatabase:
         return await self._within(work, READ_SECONDS, isolation="repeatable_read", readonly=True)
 
     async def select_rows(self, name: str, *arguments: Argument) -> Sequence[Any]:
-        return await self.read(lambda transaction: transaction.select_rows(name, *arguments))
+        """One statement is one picture by itself."""
+        sql = self._statements[name]
+        return await self._connected(lambda connection: connection.fetch(sql, *arguments), READ_SECONDS)
 
     async def change_rows(self, name: str, *arguments: Argument) -> int:
         return await self.transact(lambda transaction: transaction.change_rows(name, *arguments))
@@ -91,7 +89,8 @@ class PostgresDatabase:
         return await self.transact(create)
 
     async def sync(self) -> None:
-        """The server's own commit has waited for its disk."""
+        """A commit that waits for the disk waits for all before it. It must have something to commit."""
+        await self.change_rows("commit_to_disk")
 
     async def close(self) -> None:
         try:
@@ -107,18 +106,24 @@ class PostgresDatabase:
         isolation: Literal["read_committed", "repeatable_read"],
         readonly: bool,
     ) -> T:
+        async def within(connection: "Connection") -> T:
+            async with connection.transaction(isolation=isolation, readonly=readonly):
+                return await work(PostgresTransaction(connection, self._statements))
+
+        return await self._connected(within, seconds)
+
+    async def _connected(self, work: Callable[["Connection"], Awaitable[T]], seconds: float) -> T:
         """A connection that anything went wrong on is thrown away."""
         connection: Connection | None = None
         try:
             async with asyncio.timeout(seconds):
                 connection = await self._pool.acquire()
-                async with connection.transaction(isolation=isolation, readonly=readonly):
-                    return await work(PostgresTransaction(connection, self._statements))
+                return await work(connection)
         except BaseException as error:
             if connection is not None:
                 with suppress(asyncpg.InterfaceError):
                     connection.terminate()
-            if isinstance(error, AWAY):
+            if isinstance(error, AWAY) and not isinstance(error, A_ROWS_FAULT):
                 raise DatabaseAway(f"PostgreSQL: {str(error) or type(error).__name__}") from error
             raise
         finally:
@@ -143,3 +148,7 @@ class PostgresTransaction(KitTransaction):
 
 def _columns(rows: Sequence[Sequence[Value]]) -> list[list[Value]]:
     return [list(column) for column in zip(*rows, strict=True)]
+
+
+async def _nothing_to_reset(_: "asyncpg.Connection[asyncpg.Record]") -> None:
+    """Nothing is set but within transactions."""

@@ -1,11 +1,8 @@
 """A range of time as the tables can tell it: whole hours, and whole UTC days where there are any."""
 
-from collections.abc import Iterator
-from typing import NamedTuple
-
 import msgspec
 
-from dawr.traffic.event import MS_PER_DAY, MS_PER_HOUR, MS_PER_MINUTE, day_of
+from dawr.traffic.event import MS_PER_DAY, MS_PER_MINUTE, day_of
 
 LONGEST_MS = 90 * MS_PER_DAY
 
@@ -16,14 +13,6 @@ class Unanswerable(Exception):
     def __init__(self, field: str, sentence: str) -> None:
         super().__init__(sentence)
         self.field = field
-
-
-class Window(NamedTuple):
-    """Rows of this span that begin in between."""
-
-    span: int
-    since: int
-    until: int
 
 
 class Range(msgspec.Struct, frozen=True, rename={"start": "from", "end": "to"}):
@@ -52,11 +41,20 @@ class Range(msgspec.Struct, frozen=True, rename={"start": "from", "end": "to"}):
         whole, rest = self.start + -self.start % MS_PER_DAY, day_of(self.end)
         return (self.start, whole, rest, self.end) if whole < rest else (self.start, self.end, self.end, self.end)
 
-    def days(self) -> Iterator[Window]:
-        """Its part of every UTC day: one row if it is the whole day, else one of every hour."""
-        for day in range(day_of(self.start), self.end, MS_PER_DAY):
-            since, until = max(day, self.start), min(day + MS_PER_DAY, self.end)
-            yield Window(MS_PER_DAY if until - since == MS_PER_DAY else MS_PER_HOUR, since, until)
+    def parts_of_days(self) -> "list[Range]":
+        """Its parts of those UTC days that it has not the whole of: one or two, or none."""
+        start, whole, rest, end = self.bounds
+        if whole < rest:
+            parts = [Range(start, whole), Range(rest, end)]
+        else:
+            midnight = min(day_of(start) + MS_PER_DAY, end)
+            parts = [Range(start, midnight), Range(midnight, end)]
+        return [part for part in parts if part.ms]
+
+    @property
+    def days(self) -> int:
+        """How many UTC days it touches."""
+        return (day_of(self.end - 1) - day_of(self.start)) // MS_PER_DAY + 1
 
 
 def asked_range(start: int | None, end: int | None, now: int) -> Range:

@@ -42,6 +42,8 @@ class SpoolFile:
         self.hour = hour
         self.size = len(HEADER)
         self.is_dirty = True
+        self._directory: Path | None = directory
+        """Until the disk has the name of the file, too."""
         begun = directory / f"{name}{BEGUN}"
         self.handle = os.open(begun, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
@@ -75,6 +77,9 @@ class SpoolFile:
     def sync(self) -> None:
         self.is_dirty = False
         os.fdatasync(self.handle)
+        if self._directory is not None:
+            sync_directory(self._directory)
+            self._directory = None
 
     def close(self) -> None:
         """Somebody else may take it from here."""
@@ -109,13 +114,27 @@ class Spool:
         if file is not None and not (self._memory or self._lost_hours or self.is_full) and file.append(line):
             return True
         self._keep(line, at)
-        self._write_what_is_kept()
+        self.flush()
         return not self._memory
 
     def count_answer(self) -> None:
         """By whoever sends the bytes of an answer: what `append` wrote down is compared with it."""
         if self._file is not None:
             self._file.count_answer()
+
+    def flush(self) -> None:
+        """Write what was kept in memory, if there is a place for it by now. Due once a second."""
+        file = self._file
+        if file is None or self.is_full:
+            return
+        while self._memory:
+            if not file.append(self._memory[0][1]):
+                self._fails(OSError(ENOSPC, os.strerror(ENOSPC)))
+                return
+            self._memory.popleft()
+        if self._lost_hours and file.append(framed(msgspec.json.encode({"lost": sorted(self._lost_hours.items())}))):
+            self._lost_hours.clear()
+        self._is_failing = False
 
     @property
     def in_memory(self) -> int:
@@ -142,7 +161,7 @@ class Spool:
         if self._syncing is not None:
             self._syncing.join()
         self.is_full = False
-        self._write_what_is_kept()
+        self.flush()
         if self._file is not None:
             self._retired.append(self._file)
             self._file = None
@@ -193,23 +212,19 @@ class Spool:
         else:
             self._memory.append((at, line))
 
-    def _write_what_is_kept(self) -> None:
-        file = self._file
-        if file is None or self.is_full:
-            return
-        while self._memory:
-            if not file.append(self._memory[0][1]):
-                self._fails(OSError(ENOSPC, os.strerror(ENOSPC)))
-                return
-            self._memory.popleft()
-        if self._lost_hours and file.append(framed(msgspec.json.encode({"lost": sorted(self._lost_hours.items())}))):
-            self._lost_hours.clear()
-        self._is_failing = False
-
     def _fails(self, error: OSError) -> None:
         if not self._is_failing:
             log.error("traffic.spool-failed", reason=error.strerror or str(error))
         self._is_failing = True
+
+
+def sync_directory(directory: Path) -> None:
+    """Make sure that the disk has the names in it."""
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def framed(body: bytes) -> bytes:

@@ -7,11 +7,13 @@ import fcntl
 import os
 from collections import Counter
 from pathlib import Path
+from typing import Annotated
 from zlib import crc32
 
 import msgspec
+from msgspec import Meta
 
-from dawr.traffic.spool import BEGUN, ENDING, HEADER, LOST
+from dawr.traffic.spool import BEGUN, ENDING, HEADER, LOST, sync_directory
 
 MOST_READ = 128 * 1024
 """At once; some hundreds of lines."""
@@ -31,6 +33,19 @@ class Piece(msgspec.Struct, frozen=True):
     """How many answers were sent since the file began: never more than there are lines up to here."""
     is_last: bool
     """Nothing is behind it now."""
+
+
+Count = Annotated[int, Meta(ge=0, lt=2**48)]
+
+
+class Loss(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A line that tells of others which found no place."""
+
+    lost: list[tuple[Count, Count]]
+    """Hours, and how many."""
+
+
+_decode_loss = msgspec.json.Decoder(Loss).decode
 
 
 class SpoolReader:
@@ -65,11 +80,7 @@ class SpoolReader:
     def remove(self) -> None:
         """The disk has all of it elsewhere by now."""
         self.path.unlink(missing_ok=True)
-        directory = os.open(self.path.parent, os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+        sync_directory(self.path.parent)
 
     def close(self) -> None:
         os.close(self._handle)
@@ -97,10 +108,20 @@ def _sort(line: bytes, piece: Piece) -> None:
     if len(checksum) != CHECKSUM or checksum != b"%08x" % crc32(body) or not _is_text(body):
         piece.damaged.append(line)
     elif body.startswith(LOST):
-        for hour, count in msgspec.json.decode(body, type=dict[str, list[tuple[int, int]]])["lost"]:
-            piece.lost[hour] += count
+        _add_loss(body, piece)
     else:
         piece.bodies.append(body)
+
+
+def _add_loss(body: bytes, piece: Piece) -> None:
+    """What only begins like one is a message, which fails later like any other that is no event."""
+    try:
+        loss = _decode_loss(body)
+    except (msgspec.MsgspecError, RecursionError):
+        piece.bodies.append(body)
+        return
+    for hour, count in loss.lost:
+        piece.lost[hour] += count
 
 
 def _is_text(body: bytes) -> bool:

@@ -23,16 +23,8 @@ T = TypeVar("T")
 
 BUSY_MS = 5000
 FILE = "traffic.sqlite"
-AWAY = (
-    apsw.BusyError,
-    apsw.CantOpenError,
-    apsw.FullError,
-    apsw.IOError,
-    apsw.LockedError,
-    apsw.CorruptError,
-    apsw.NotADBError,
-    apsw.ReadOnlyError,
-)
+A_ROWS_FAULT = (apsw.ConstraintError, apsw.MismatchError, apsw.RangeError, apsw.TooBigError)
+"""The file will not take a row. Whatever else it says is about itself, and about no message."""
 
 
 class SqliteDatabase:
@@ -92,7 +84,9 @@ class SqliteDatabase:
                     with suppress(apsw.SQLError):  # a disk that is full has rolled it back already
                         await self._do(lambda connection: connection.execute("ROLLBACK"))
                     raise
-            except AWAY as error:
+            except A_ROWS_FAULT:
+                raise
+            except apsw.Error as error:
                 raise DatabaseAway(f"{self.path.name}: {error}") from error
             return answer
 

@@ -35,18 +35,23 @@ async def count_visitors(
     transaction: Transaction, paths: Iterable[str], range_: Range, *, kept: int = KEPT
 ) -> dict[str, Visitors]:
     """Of each path in this range; a path of which no visitor is known is left out."""
-    days = list(range_.days())
-    keys = [(*day, path, kept) for path in paths for day in days]
+    asked = list(paths)
+    _, whole, rest, _ = range_.bounds
+    hours = [(path, part.start, part.end, kept) for path in asked for part in range_.parts_of_days()]
+    days = [(path, whole, rest, kept, MS_PER_DAY) for path in asked if whole < rest]
     found: defaultdict[str, list[Visitors]] = defaultdict(list)
-    for path, _, visitors, largest in await transaction.select_each("smallest_visitors", keys):
+    for path, _, visitors, largest in (
+        *await transaction.select_each("visitors_of_hours", hours),
+        *await transaction.select_each("visitors_by_start", days),
+    ):
         if visitors:
             found[path].append(estimate(visitors, largest, kept))
-    return {path: _sum(visitors, "day" if len(days) == 1 else "sum-of-days") for path, visitors in found.items()}
+    return {path: _sum(visitors, "day" if range_.days == 1 else "sum-of-days") for path, visitors in found.items()}
 
 
-def estimate(found: int, largest: str, kept: int) -> Visitors:
+def estimate(found: int, largest: str | None, kept: int) -> Visitors:
     """From how many of the smallest hashes there are, and the largest of these."""
-    if found < kept:
+    if found < kept or largest is None:
         return Visitors(found, found, "exact", "day")
     count = (kept - 1) * HASHES / (int(largest, 16) + 1)
     least = count * (1 - SURE / sqrt(kept - 2))

@@ -99,15 +99,20 @@ async def _held(directory: TrafficDirectory) -> AsyncIterator[ArchiveFolder]:
 
 
 async def _due(database: Database, end: int) -> list[int]:
-    """Days before this one that have rows in the table, or a file whose rows were not all deleted."""
-    days = {record.day for record in await all_records(database) if record.state == "written" and record.day < end}
-    day, last = 0, ids_of(end)[0]
-    while found := await database.select_rows("first_event_between", ids_of(day)[0], last):
+    """Days that have rows in the table, or a file whose rows were not all deleted."""
+    begun = {record.day for record in await all_records(database) if record.state == "written" and record.day < end}
+    return sorted(begun.union(await days_between(database, 0, end)))
+
+
+async def days_between(database: Database, start: int, end: int) -> list[int]:
+    """Those that have details in the table."""
+    days: list[int] = []
+    while found := await database.select_rows("first_event_between", ids_of(start)[0], ids_of(end)[0]):
         at = extract_timestamp(found[0][0])
         assert at is not None  # noqa: S101 - the table has no other ids
-        days.add(day_of(at))
-        day = day_of(at) + MS_PER_DAY
-    return sorted(days)
+        days.append(day_of(at))
+        start = day_of(at) + MS_PER_DAY
+    return days
 
 
 def _sentence(day: int, error: Exception) -> str:

@@ -66,7 +66,7 @@ class Sources(msgspec.Struct, frozen=True, tag=True):
     folder: str
     """For whatever does not fit into memory."""
     tables: dict[str, list[str]]
-    """Files with lines of JSON by table; of details, those of days that no archive has."""
+    """Files with lines of JSON; of details, those of days that are nowhere else."""
     overlapping: list[str]
     """Details of days that are partly in archives."""
     archives: list[str]

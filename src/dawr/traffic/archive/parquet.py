@@ -22,6 +22,7 @@ ROWS_AT_ONCE = 1000
 CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "memory_limit": "256MB",
     "threads": "1",
+    "temp_directory": "",
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "python_enable_replacements": "false",

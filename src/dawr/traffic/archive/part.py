@@ -4,7 +4,6 @@ It can be killed anywhere: another run goes on where it was. A row is deleted on
 has it, in the transaction that counts it as deleted, and while the record of that very file stands.
 """
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Literal
@@ -13,13 +12,12 @@ import msgspec
 
 from dawr.traffic.archive.checksum import Digest
 from dawr.traffic.archive.child import Child, ChildFailed
+from dawr.traffic.archive.chunks import chunks
 from dawr.traffic.archive.columns import EVENTS, json_lines
 from dawr.traffic.archive.folder import ArchiveFolder, date_of, ids_of
 from dawr.traffic.archive.messages import FileRead, FileWritten, Key, Keys, NextKeys, ReadFile, WriteFile
 from dawr.traffic.archive.records import Record, records_of
 from dawr.traffic.database import Database, Transaction
-
-ROWS_AT_ONCE = 1000
 
 StepName = Literal["reading", "read", "written", "renamed", "recorded", "checked", "deleted", "emptied"]
 
@@ -146,14 +144,11 @@ class Archiver:
         """In steps, so that neither memory nor the database is held; what comes later is another part."""
         digest = Digest()
         after, end = ids_of(day)
-        key = (after, "")
         with lines.open("wb") as file:
-            while rows := await self._database.select_rows("next_events", *key, end, ROWS_AT_ONCE):
+            async for rows in chunks(self._database, "next_events", (after, ""), end):
                 digest = digest.plus(rows)
                 file.write(json_lines(EVENTS, rows))
-                key = rows[-1][:2]
                 self._progress(Step(day, part, "reading", digest.rows))
-                await asyncio.sleep(0)
         self._progress(Step(day, part, "read", digest.rows))
         return digest
 

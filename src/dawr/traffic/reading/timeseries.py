@@ -112,6 +112,5 @@ async def _histograms(transaction: Transaction, range_: Range, ms: int, path: st
 
 
 async def _visitors(transaction: Transaction, range_: Range, ms: int, path: str) -> Values:
-    keys = [(ms, at, at + ms, path, KEPT) for at in range_.steps(ms)]
-    rows = await transaction.select_each("smallest_visitors", keys)
+    rows = await transaction.select_each("visitors_by_start", [(path, range_.start, range_.end, KEPT, ms)])
     return {at: estimate(found, largest, KEPT).count for _, at, found, largest in rows if found}

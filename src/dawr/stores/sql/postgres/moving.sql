@@ -38,3 +38,13 @@ WHERE datname = current_database() AND application_name = 'dawr' AND pid <> pg_b
 
 -- name: forget_installation
 DELETE FROM installation;
+
+-- name: last_numbers
+-- Nobody moves away from here.
+SELECT NULL, NULL WHERE false;
+
+-- name: go_on_behind
+-- The table numbers its next row higher than this. A sequence is not taken back with its transaction: do it last.
+SELECT setval(pg_get_serial_sequence(quote_ident($1), attname), $2)
+FROM pg_attribute
+WHERE attrelid = quote_ident($1)::regclass AND attidentity <> '';

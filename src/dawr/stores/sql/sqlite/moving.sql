@@ -2,14 +2,15 @@
 
 -- name: tables_to_move
 -- Every table, its columns by name, and the statement that reads it: the database lists them and quotes their names.
--- Migrations are the schema's own, and leases are of processes that have ended.
+-- Migrations are the schema's own, and leases are of processes that have ended. PostgreSQL has one list of migrations.
 SELECT
     t.name,
     json_group_array(c.name ORDER BY c.name),
     format('SELECT %s FROM "%w"', group_concat(format('"%w"', c.name), ', ' ORDER BY c.name), t.name)
 FROM sqlite_schema AS t
 JOIN pragma_table_info(t.name) AS c
-WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite\_%' ESCAPE '\' AND t.name NOT IN ('migrations', 'leases')
+WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite\_%' ESCAPE '\'
+    AND t.name NOT IN ('migrations', 'leases', 'kit_migrations', 'traffic_migrations')
 GROUP BY t.name
 ORDER BY t.name;
 
@@ -23,3 +24,11 @@ SELECT 0;
 
 -- name: forget_installation
 DELETE FROM installation;
+
+-- name: last_numbers
+-- The highest that each table gave that numbers its rows, whether or not the row is still there.
+SELECT name, seq FROM sqlite_sequence;
+
+-- name: go_on_behind
+-- Nobody moves here.
+SELECT 1;

@@ -15,3 +15,7 @@ ON CONFLICT (host) DO UPDATE SET
 -- name: forget_hosts
 -- Those that have been silent for days are gone for good.
 DELETE FROM traffic_consumer WHERE beat_at < $1;
+
+-- name: commit_to_disk
+-- With a number of its own the transaction is written down, whatever else it did.
+SELECT pg_current_xact_id(), set_config('synchronous_commit', 'on', true);

@@ -1,7 +1,9 @@
 -- What one batch adds: details, aggregates, and the hashes that tell a repeat from another request.
 
 -- name: seen_by_hash
-SELECT hash, id, at FROM traffic_seen WHERE hash = ANY ($1::text[]);
+SELECT s.hash, s.id, s.at
+FROM unnest($1::text[]) AS wanted (hash)
+CROSS JOIN LATERAL (SELECT hash, id, at FROM traffic_seen WHERE hash = wanted.hash LIMIT 1) AS s;
 
 -- name: events_by_key
 SELECT e.id, e.hash, e.at

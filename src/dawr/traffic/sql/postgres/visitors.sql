@@ -1,22 +1,42 @@
 -- How many visitors there were, from the smallest of their hashes.
 
--- name: smallest_visitors
--- Of several hours of one day, or of one day: how many of the $5 smallest hashes there are, and the largest of them.
+-- name: visitors_of_hours
+-- Of several hours of one day together: how many of the $4 smallest hashes there are, and the largest of them.
 SELECT wanted.path, wanted.since, found.visitors, found.largest
-FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[]) AS wanted (span, since, until, path)
+FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS wanted (path, since, until)
 CROSS JOIN LATERAL (
     SELECT count(*) AS visitors, max(visitor) AS largest
     FROM (
-        SELECT DISTINCT v.visitor
-        FROM generate_series(wanted.since, wanted.until - 1, wanted.span) AS s (start)
+        SELECT v.visitor
+        FROM generate_series(wanted.since, wanted.until - 1, 3600000) AS s (start)
         CROSS JOIN LATERAL (
             SELECT visitor FROM traffic_visitors
-            WHERE span = wanted.span AND start = s.start AND path = wanted.path
+            WHERE span = 3600000 AND start = s.start AND path = wanted.path
             ORDER BY visitor
-            LIMIT ($5::bigint[])[1]
+            LIMIT ($4::bigint[])[1]
         ) AS v
+        GROUP BY v.visitor
         ORDER BY v.visitor
-        LIMIT ($5::bigint[])[1]
+        LIMIT ($4::bigint[])[1]
+    ) AS smallest
+) AS found;
+
+-- name: visitors_by_start
+-- The same of each hour, or of each day, by itself; the largest only if there are $4.
+SELECT wanted.path, s.start, found.visitors, (
+    SELECT visitor FROM traffic_visitors
+    WHERE span = wanted.span AND start = s.start AND path = wanted.path
+    ORDER BY visitor
+    LIMIT 1 OFFSET ($4::bigint[])[1] - 1
+)
+FROM unnest($1::text[], $2::bigint[], $3::bigint[], $5::bigint[]) AS wanted (path, since, until, span)
+CROSS JOIN LATERAL generate_series(wanted.since, wanted.until - 1, wanted.span) AS s (start)
+CROSS JOIN LATERAL (
+    SELECT count(*) AS visitors
+    FROM (
+        SELECT 1 FROM traffic_visitors
+        WHERE span = wanted.span AND start = s.start AND path = wanted.path
+        LIMIT ($4::bigint[])[1]
     ) AS smallest
 ) AS found;
 

@@ -15,3 +15,7 @@ ON CONFLICT (host) DO UPDATE SET
 -- name: forget_hosts
 -- Those that have been silent for days are gone for good.
 DELETE FROM traffic_consumer WHERE beat_at < ?1;
+
+-- name: commit_to_disk
+-- The file is synced instead.
+SELECT 1;

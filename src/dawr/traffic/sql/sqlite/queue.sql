@@ -21,9 +21,9 @@ INSERT INTO traffic_queue (hour, body, tries, due_at, reason) VALUES (?1, ?2, 0,
 INSERT INTO traffic_dead (at, hour, kind, reason, tries, body) VALUES (?1, ?2, 'damaged', 'The line is damaged.', 0, ?3);
 
 -- name: due_messages
--- How many are due, up to a batch, and since when the oldest of them is.
-SELECT count(*), min(due_at)
-FROM (SELECT due_at FROM traffic_queue WHERE due_at <= ?1 ORDER BY seq LIMIT ?2) AS due;
+-- How many are due, up to a batch, and when the first of them need wait no longer for mates: a retry has waited before.
+SELECT count(*), min(CASE WHEN tries = 0 THEN due_at + ?3 ELSE due_at END)
+FROM (SELECT tries, due_at FROM traffic_queue WHERE due_at <= ?1 ORDER BY seq LIMIT ?2) AS due;
 
 -- name: take_messages
 -- In the order of arrival.

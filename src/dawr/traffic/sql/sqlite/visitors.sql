@@ -1,19 +1,46 @@
 -- How many visitors there were, from the smallest of their hashes.
 
--- name: smallest_visitors
--- Of several hours of one day, or of one day: how many of the ?5 smallest hashes there are, and the largest of them.
+-- name: visitors_of_hours
+-- Of several hours of one day together: how many of the ?4 smallest hashes there are, and the largest of them.
 WITH RECURSIVE starts (start) AS (
     SELECT ?2 WHERE ?2 < ?3
     UNION ALL
-    SELECT start + ?1 FROM starts WHERE start + ?1 < ?3
+    SELECT start + 3600000 FROM starts WHERE start + 3600000 < ?3
 )
-SELECT ?4, ?2, count(*), max(visitor)
+SELECT ?1, ?2, count(*), max(visitor)
 FROM (
-    SELECT DISTINCT v.visitor
-    FROM starts CROSS JOIN traffic_visitors AS v ON v.span = ?1 AND v.start = starts.start AND v.path = ?4
+    SELECT v.visitor
+    FROM starts CROSS JOIN traffic_visitors AS v ON v.span = 3600000 AND v.start = starts.start AND v.path = ?1
+    GROUP BY v.visitor
     ORDER BY v.visitor
-    LIMIT ?5
+    LIMIT ?4
 );
+
+-- name: visitors_by_start
+-- The same of each hour, or of each day, by itself; the largest only if there are ?4.
+WITH RECURSIVE starts (start) AS (
+    SELECT ?2 WHERE ?2 < ?3
+    UNION ALL
+    SELECT start + ?5 FROM starts WHERE start + ?5 < ?3
+)
+SELECT
+    ?1,
+    starts.start,
+    (
+        SELECT count(*)
+        FROM (
+            SELECT 1 FROM traffic_visitors AS v
+            WHERE v.span = ?5 AND v.start = starts.start AND v.path = ?1
+            LIMIT ?4
+        )
+    ),
+    (
+        SELECT visitor FROM traffic_visitors AS v
+        WHERE v.span = ?5 AND v.start = starts.start AND v.path = ?1
+        ORDER BY visitor
+        LIMIT 1 OFFSET ?4 - 1
+    )
+FROM starts;
 
 -- name: groups_with_more_requests
 -- Fewer requests than hashes are kept cannot have more visitors.

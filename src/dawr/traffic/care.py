@@ -1,0 +1,77 @@
+"""What the statistics need besides counting, done by one traffic process of all hosts: alerts, snapshot, housekeeping.
+
+The nightly part moves details to the archive and ends what is too old. It takes its time, in a child process.
+"""
+
+from collections.abc import Callable
+
+from dawr.reliability.lease import Fence
+from dawr.reliability.log import log
+from dawr.traffic import snapshot
+from dawr.traffic.alerts import Memory, evaluate
+from dawr.traffic.archive.archiving import ArchiveFailed
+from dawr.traffic.archive.retention import is_archive_time, nightly
+from dawr.traffic.counting import SEEN_MS
+from dawr.traffic.database import Database
+from dawr.traffic.directory import TrafficDirectory
+from dawr.traffic.event import MS_PER_HOUR, MS_PER_MINUTE
+from dawr.traffic.visitors import trim_visitors
+
+AT_ONCE = 1000
+TRIMMED_MS = 2 * MS_PER_HOUR
+"""Groups of visitors that began so long ago have been trimmed before."""
+
+
+class Care:
+    def __init__(
+        self,
+        database: Database,
+        directory: TrafficDirectory,
+        clock: Callable[[], int],
+        *,
+        details_days: int,
+        archive_days: int,
+    ) -> None:
+        self._database = database
+        self._directory = directory
+        self._clock = clock
+        self._details_days = details_days
+        self._archive_days = archive_days
+        self._memory = Memory()
+        self._tidied_at = 0
+        self._night_at: int | None = None
+
+    async def look_after(self, fence: Fence) -> None:
+        """Due every ten seconds."""
+        now = self._clock()
+        await snapshot.refresh(self._database, now)
+        await evaluate(self._database, now, self._memory, fence)
+        if abs(now - self._tidied_at) >= MS_PER_MINUTE:
+            self._tidied_at = now
+            await self._tidy(now)
+
+    async def at_night(self, _: Fence) -> None:
+        """Due every minute; does something once a day."""
+        now = self._clock()
+        if not is_archive_time(now, self._night_at):
+            return
+        try:
+            done = await nightly(
+                self._database,
+                self._directory,
+                now,
+                days=self._details_days,
+                keep_files_days=self._archive_days,
+            )
+        except ArchiveFailed as failure:
+            self._memory.archive_failure = str(failure)
+            log.warning("traffic.archive-failed", reason=str(failure))
+        else:
+            self._memory.archive_failure = ""
+            log.info("traffic.archived", parts=len(done.archived))
+        self._night_at = now
+
+    async def _tidy(self, now: int) -> None:
+        await trim_visitors(self._database, now - TRIMMED_MS)
+        while await self._database.change_rows("purge_seen", now - SEEN_MS, AT_ONCE) == AT_ONCE:
+            pass
