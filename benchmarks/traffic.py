@@ -15,13 +15,12 @@ from statistics import quantiles
 import msgspec
 import uvloop
 
-from benchmarks.load import Run
 from benchmarks.machine import look_at_machine, must_be_disk
 from benchmarks.rounds import ratio
 from benchmarks.traffic_consumer import Counted, Counting, counting_on_postgres, counting_on_sqlite, varied_lines
 from benchmarks.traffic_costs import costs, shipped_one_by_one
 from benchmarks.traffic_figures import Measured, at_least, at_most, informed, table
-from benchmarks.traffic_load import Served, served
+from benchmarks.traffic_load import Entered, Served, served
 from benchmarks.traffic_reading import reading
 from tests.servers import PostgresServer, server_directory
 
@@ -56,7 +55,7 @@ class Side(msgspec.Struct, frozen=True):
 
 
 class Round(msgspec.Struct, frozen=True):
-    entered: Run
+    entered: Entered
     drained: float
     """Seconds that its traffic process was behind when the load ended."""
     counted: Counted
@@ -103,12 +102,15 @@ async def _load(directory: Path, postgres: PostgresServer, plan: Plan) -> list[M
                 await enter(counting_on_postgres(directory, postgres.create_database("counted"))),
             ),
         ]
-        baseline: list[Run] = []
+        baseline: list[Entered] = []
         rounds: dict[str, list[Round]] = {side.name: [] for side in sides}
         for number in range(plan.rounds + 1):
-            baseline.append((await without.enter(plan.seconds)).run)
+            if number % 2:
+                baseline.append(await without.enter(plan.seconds))
             for side in sides:
                 rounds[side.name].append(await _round(side, plan, number))
+            if not number % 2:
+                baseline.append(await without.enter(plan.seconds))
         del baseline[0]
         figures: list[Measured] = []
         for side in sides:
@@ -123,28 +125,49 @@ async def _round(side: Side, plan: Plan, number: int) -> Round:
     counted = await side.counting.count(entered.lines)
     assert counted.lines >= len(entered.run.latencies), "an answer was not written down"
     varied = await side.counting.count(varied_lines(1 + number * plan.varied, plan.varied))
-    return Round(entered.run, drained, counted, varied)
+    return Round(entered, drained, counted, varied)
 
 
-def _figures(side: Side, rounds: Sequence[Round], without: Sequence[Run]) -> list[Measured]:
-    entered, counted = [one.entered for one in rounds], [one.counted.run for one in rounds]
-    of = f"counting, {side.name}"
-    figures = [informed(f"enter with statistics, {side.name}", "per second", [run.rate for run in entered])]
-    if without:
-        share = ratio(entered, without)
-        figures.append(informed(f"  without, {side.name}", "per second", [run.rate for run in without]))
-        figures.append(at_least(f"  with ÷ without, {side.name}", share, LEAST_SHARE, "without"))
+def _figures(side: Side, rounds: Sequence[Round], without: Sequence[Entered]) -> list[Measured]:
     return [
-        *figures,
-        informed(f"{of}: the lines of that load", "per second", [run.rate for run in counted]),
-        at_least("  ÷ the events that enter makes", ratio(counted, entered), LEAST_TIMES[side.name], "enter"),
-        informed("  shipping alone", "per second", [one.counted.lines / one.counted.ship_seconds for one in rounds]),
-        informed("  consumer alone", "per second", [one.counted.lines / one.counted.consume_seconds for one in rounds]),
-        informed("  60 paths, 10,000 visitors", "per second", [one.varied.run.rate for one in rounds]),
-        informed("  behind when the load ended, of low priority", "s", [one.drained for one in rounds]),
-        at_most("  a batch of 100, p99", "ms", [_p99_ms(one.counted) for one in rounds], MOST_BATCH_MS, strictly=True),
-        informed("  a batch of 100, p99, 60 paths, 10,000 visitors", "ms", [_p99_ms(one.varied) for one in rounds]),
+        *_entering(side.name, [one.entered for one in rounds], without),
+        *_counting(side.name, rounds),
+        informed("  the traffic process, of a processor", "µs an event", [side.server.worked_by_traffic_process()]),
         at_most("  memory of the traffic process", "MB", [side.server.memory_of_traffic_process()], MOST_MEMORY_MB),
+    ]
+
+
+def _entering(name: str, entered: Sequence[Entered], without: Sequence[Entered]) -> list[Measured]:
+    figures = _rates(f"enter with statistics, {name}", entered)
+    if without:
+        share = ratio([one.run for one in entered], [one.run for one in without])
+        figures += _rates(f"enter without, {name}", without)
+        figures.append(at_least(f"enter, with ÷ without, {name}", share, LEAST_SHARE, "without"))
+    return figures
+
+
+def _rates(what: str, entered: Sequence[Entered]) -> list[Measured]:
+    return [
+        informed(what, "per second", [one.run.rate for one in entered]),
+        informed("  the server, of a processor", "µs a request", [one.server_us for one in entered]),
+    ]
+
+
+def _counting(name: str, rounds: Sequence[Round]) -> list[Measured]:
+    counted, varied = [one.counted for one in rounds], [one.varied for one in rounds]
+    share = ratio([one.run for one in counted], [one.entered.run for one in rounds])
+    p99, p99_varied = [_p99_ms(one) for one in counted], [_p99_ms(one) for one in varied]
+    return [
+        informed(f"counting the lines of that load, {name}", "per second", [one.run.rate for one in counted]),
+        at_least("  ÷ the events that enter makes", share, LEAST_TIMES[name], "enter"),
+        informed("  shipping alone", "per second", [one.lines / one.ship_seconds for one in counted]),
+        informed("  consumer alone", "per second", [one.lines / one.consume_seconds for one in counted]),
+        informed("  of a processor", "µs an event", [one.worked_us for one in counted]),
+        at_most("  a batch of 100, p99", "ms", p99, MOST_BATCH_MS, strictly=True),
+        informed("  60 paths, 10,000 visitors", "per second", [one.run.rate for one in varied]),
+        informed("  60 paths, 10,000 visitors, of a processor", "µs an event", [one.worked_us for one in varied]),
+        informed("  60 paths, 10,000 visitors, a batch, p99", "ms", p99_varied),
+        informed("  behind when the load ended, of low priority", "s", [one.drained for one in rounds]),
     ]
 
 

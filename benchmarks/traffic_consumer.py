@@ -37,6 +37,8 @@ class Counted(msgspec.Struct, frozen=True):
     consume_seconds: float
     batches: list[float]
     """In seconds."""
+    worked_us: float
+    """Of a processor, for each line: ours and SQLite's, not PostgreSQL's."""
 
     @property
     def run(self) -> Run:
@@ -93,12 +95,13 @@ class Counting:
         self._spools.mkdir(exist_ok=True)
         (self._spools / f"{hour_of(now()):013}-{next(NAMES)}{ENDING}").write_bytes(HEADER + lines)
         self._timed.taken.clear()
-        began = time.perf_counter()
+        worked, began = time.process_time(), time.perf_counter()
         shipped = await self._shipper.ship()
         middle = time.perf_counter()
         await self._consumer.consume(self._fence)
         done = time.perf_counter()
-        return Counted(shipped, middle - began, done - middle, [*self._timed.taken])
+        worked_us = 1e6 * (time.process_time() - worked) / shipped
+        return Counted(shipped, middle - began, done - middle, [*self._timed.taken], worked_us)
 
 
 def varied_lines(first: int, number: int) -> bytes:

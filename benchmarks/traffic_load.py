@@ -5,6 +5,7 @@ has shipped and removed them.
 """
 
 import asyncio
+import os
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -39,6 +40,8 @@ class Entered(msgspec.Struct, frozen=True):
     run: Run
     lines: bytes
     """What it wrote down; nothing without statistics."""
+    server_us: float
+    """Of a processor, for each request: the server's own, without its traffic process."""
 
 
 class Served:
@@ -55,12 +58,14 @@ class Served:
 
     async def enter(self, seconds: float) -> Entered:
         linking = asyncio.create_task(self._link_for_ever())
+        began = _worked_seconds(self._server.pid)
         run = await ask_by(HttpLoad(self._server.port, CONNECTIONS, seconds, PATH, BODY, next(NUMBERS)))
+        worked = _worked_seconds(self._server.pid) - began
         linking.cancel()
         self._link()
         lines = self._new_lines()
         self._lines += lines.count(b"\n")
-        return Entered(run, lines)
+        return Entered(run, lines, 1e6 * worked / len(run.latencies))
 
     async def drained(self) -> float:
         """Seconds until the traffic process has counted all of it."""
@@ -77,9 +82,16 @@ class Served:
 
     def memory_of_traffic_process(self) -> float:
         """Its resident set, in MB."""
+        about = Path(f"/proc/{self._traffic_pid()}/status").read_text(encoding="ascii")
+        return int(about.partition("VmRSS:")[2].split()[0]) / 1024
+
+    def worked_by_traffic_process(self) -> float:
+        """Microseconds of a processor for each line since it began, and for its own start."""
+        return 1e6 * _worked_seconds(self._traffic_pid()) / self._lines
+
+    def _traffic_pid(self) -> int:
         [pid] = [pid for pid in _children(self._server.pid) if PROGRAM in Path(f"/proc/{pid}/cmdline").read_bytes()]
-        status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
-        return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+        return pid
 
     async def _link_for_ever(self) -> None:
         while True:
@@ -126,3 +138,9 @@ def _clinic() -> str:
 def _children(pid: int) -> list[int]:
     tasks = Path(f"/proc/{pid}/task").iterdir()
     return [int(child) for task in tasks for child in (task / "children").read_text(encoding="ascii").split()]
+
+
+def _worked_seconds(pid: int) -> float:
+    """Of a processor, in the program and in the system for it."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

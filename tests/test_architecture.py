@@ -39,6 +39,7 @@ MAY_IMPORT = {
         "dawr.reliability",
     },
     "dawr.sample": {"dawr.sample", "dawr.accounts", "dawr.engine", "dawr.ports", "dawr.domain", "dawr.operations"},
+    "dawr.traffic": {"dawr.traffic", "dawr.reliability"},
     "dawr.web": {
         "dawr.web",
         "dawr.__version__",
@@ -47,6 +48,7 @@ MAY_IMPORT = {
         "dawr.live",
         "dawr.observe",
         "dawr.settings",
+        "dawr.traffic",
         *CORE,
     },
     "dawr.bootstrap": {"dawr"},

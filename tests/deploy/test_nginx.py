@@ -69,6 +69,9 @@ def test_dawr_is_told_who_asks_and_how() -> None:
         "Host": "$http_host",
         "X-Forwarded-For": "$proxy_add_x_forwarded_for",
         "X-Forwarded-Proto": "$scheme",
+        "CF-Connecting-IP": "",
+        "CF-Ray": "",
+        "CF-IPCountry": "",
     }
     assert secure_server().words_of("proxy_http_version") == ("1.1",)
     assert not [each for each in secure_server().all("location") if each.all("proxy_set_header")]

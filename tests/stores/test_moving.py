@@ -150,7 +150,8 @@ async def test_counts_and_checksums_are_equal_and_not_empty(full: SqliteDatabase
     assert not copy.was_there
     rows = {table.table: (table.here.rows, table.there.rows) for table in copy.tables}
     assert rows["tickets"] == rows["events"] == rows["idempotency"] == (300, 300)
-    assert len({table.here.checksum for table in copy.tables}) == len(copy.tables)
+    checksums = [table.here.checksum for table in copy.tables if table.here.rows]
+    assert len(set(checksums)) == len(checksums) >= 11
 
 
 async def test_every_odd_text_and_number_arrives_as_it_was(source: SqliteDatabase, target: PostgresDatabase) -> None:

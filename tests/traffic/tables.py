@@ -1,9 +1,13 @@
 """Rows put into the tables of the statistics, as shipping, the consumer and the process do; and how they are read."""
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
+from dawr.reliability.lease import Leases
+from dawr.traffic.consumer import Consumer
 from dawr.traffic.database import Database, Transaction, statements
+from dawr.traffic.event import Event, encoded, hour_of
 from dawr.traffic.ledger import Entries, add_to_ledger
 from dawr.traffic.postgres import PostgresTransaction
 from dawr.traffic.sqlite import SqliteTransaction
@@ -37,6 +41,33 @@ async def a_heartbeat(
 async def in_ledger(database: Database, *, hour: int = NOON, **columns: int) -> None:
     entries: Entries = Counter({(hour, column): count for column, count in columns.items()})  # type: ignore[misc]
     await database.transact(lambda transaction: add_to_ledger(transaction, entries))
+
+
+async def shipped(database: Database, events: Sequence[Event], *, poison: int = 0, now: int = NOON) -> None:
+    """As the shipper does, with an answer for each."""
+    entries: Entries = Counter()
+    rows = [(hour_of(event.timestamp), encoded(event).decode(), now) for event in events]
+    rows += [(hour_of(now), '{"idempotentId": 1}', now)] * poison
+    for hour, _, _ in rows:
+        for column in ("answered", "spooled", "queued"):
+            entries[hour, column] += 1
+
+    async def ship(transaction: Transaction) -> None:
+        await transaction.change_each("add_to_queue", rows)
+        await add_to_ledger(transaction, entries)
+
+    await database.transact(ship)
+
+
+async def consumed(database: Database, *, now: int = NOON) -> None:
+    """All retries included."""
+    fence = await Leases(database, lambda: now).take("traffic", "test")
+    assert fence is not None
+    clock = [now]
+    consumer = Consumer(database, lambda: clock[0])
+    for _ in range(6):
+        clock[0] += 100_000
+        await consumer.consume(fence)
 
 
 async def rows_of(database: Database, sql: str) -> list[tuple[Any, ...]]:

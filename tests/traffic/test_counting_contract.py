@@ -38,6 +38,15 @@ async def test_an_old_event_is_known_by_its_details_when_its_hash_is_gone(databa
     assert not settled.stored
 
 
+async def test_an_event_is_known_when_its_request_id_was_used_again_since(database: Database) -> None:
+    await counted(database, [an_event(1)])
+    await counted(database, [an_event(1, at=NOON + TEN_MINUTES + 1)])
+
+    settled = await counted(database, [an_event(1)])
+
+    assert not settled.stored
+
+
 async def test_two_events_with_one_id_and_different_hashes_are_two(database: Database) -> None:
     one, other = an_event(1), an_event(2)
     same_id = msgspec.structs.replace(other, hash=one.hash[:8] + other.hash[8:], idempotent_id=one.idempotent_id)

@@ -2,20 +2,16 @@
 
 import hashlib
 import re
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from dawr.reliability.lease import Leases
-from dawr.traffic.consumer import Consumer
-from dawr.traffic.database import Database, Transaction
+from dawr.traffic.database import Database
 from dawr.traffic.directory import TrafficDirectory
-from dawr.traffic.event import MS_PER_DAY, MS_PER_HOUR, Event, encoded, hour_of
-from dawr.traffic.ledger import Entries, add_to_ledger
+from dawr.traffic.event import MS_PER_DAY, MS_PER_HOUR
 from dawr.traffic.verify import Difference, Report, verify
 from tests.traffic.builders import NOON, an_event
-from tests.traffic.tables import in_ledger, rows_of
+from tests.traffic.tables import consumed, in_ledger, rows_of, shipped
 
 MIDNIGHT = NOON - 12 * MS_PER_HOUR
 TOMORROW = MIDNIGHT + MS_PER_DAY
@@ -47,33 +43,6 @@ async def sixty(database: Database) -> Database:
     await consumed(database)
     await shipped(database, events[50:])
     return database
-
-
-async def shipped(database: Database, events: list[Event], *, poison: int = 0) -> None:
-    """As the shipper does, with an answer for each."""
-    entries: Entries = Counter()
-    rows = [(hour_of(event.timestamp), encoded(event).decode(), NOON) for event in events]
-    rows += [(NOON, '{"idempotentId": 1}', NOON)] * poison
-    for hour, _, _ in rows:
-        for column in ("answered", "spooled", "queued"):
-            entries[hour, column] += 1
-
-    async def ship(transaction: Transaction) -> None:
-        await transaction.change_each("add_to_queue", rows)
-        await add_to_ledger(transaction, entries)
-
-    await database.transact(ship)
-
-
-async def consumed(database: Database) -> None:
-    """All retries included."""
-    fence = await Leases(database, lambda: NOON).take("traffic", "test")
-    assert fence is not None
-    clock = [NOON]
-    consumer = Consumer(database, lambda: clock[0])
-    for _ in range(6):
-        clock[0] += 100_000
-        await consumer.consume(fence)
 
 
 async def verified(database: Database, directory: TrafficDirectory, *, sample: float | None = None) -> Report:

@@ -191,6 +191,7 @@ def test_gauges_of_several_processes_come_to_what_they_mean() -> None:
         "dawr_limits_local": 3.0,
         "dawr_store_up": 1.0,
         "dawr_shared_up": 1.0,
+        **{f"dawr_traffic_{name}": 3.0 for name in ("alerts", "backlog", "dead_letters", "lag_seconds", "spool_bytes")},
     }
 
 

@@ -8,21 +8,26 @@ import asyncio
 import fcntl
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 
+import msgspec
 import structlog
 import uvloop
 
 from dawr import __version__
-from dawr.bootstrap.control import listening
-from dawr.bootstrap.system import now
-from dawr.bootstrap.traffic import host_of, keys_of, on_postgres
+from dawr.bootstrap.control import Handler, listening
+from dawr.bootstrap.system import correlation_id, now
+from dawr.bootstrap.traffic import REFRESH, keys_of, on_postgres
 from dawr.observe import logs
+from dawr.ports import StoreAway
 from dawr.reliability.lease import LEASE_MS, Lease, Leases
 from dawr.reliability.works import Work, Works
 from dawr.settings import Settings, from_environment
+from dawr.traffic import snapshot
+from dawr.traffic.care import Care
+from dawr.traffic.commands import Commands
 from dawr.traffic.consumer import Consumer
 from dawr.traffic.database import Database, DatabaseAway
 from dawr.traffic.directory import TrafficDirectory, traffic_in
@@ -34,9 +39,12 @@ NICENESS = 10
 SHIP_SECONDS = 0.2
 CONSUME_SECONDS = 0.1
 BEAT_SECONDS = 10.0
+CARE_SECONDS = 10.0
+NIGHT_SECONDS = 60.0
 LOCK_SECONDS = 0.2
 EMBEDDED_LEASE_MS = 60 * 60 * 1000
-"""The file has one traffic process, which gets its leases back at once when it starts again."""
+"""Nobody waits for it, and a renewal is a write."""
+SHOWN = 8
 STANDARD_INPUT = 0
 
 log = structlog.get_logger("dawr.traffic")
@@ -53,19 +61,32 @@ async def consume(settings: Settings, *, ends_with_input: bool) -> None:
         holding.cancel()
         return
     os.nice(NICENESS)
-    async with _running(settings, directory):
+    async with _running(settings, directory, name=_named(holding.result())):
         await stopped.wait()
     os.close(holding.result())
 
 
 @asynccontextmanager
-async def _running(settings: Settings, directory: TrafficDirectory) -> AsyncIterator[None]:
+async def _running(settings: Settings, directory: TrafficDirectory, *, name: str) -> AsyncIterator[None]:
     async with AsyncExitStack() as stack:
         database = await _opened(settings, directory)
         stack.push_async_callback(database.close)
-        await stack.enter_async_context(_works(settings, directory, database).running())
-        await stack.enter_async_context(listening(directory.socket, {}))
+        await stack.enter_async_context(_works(settings, directory, database, name).running())
+        await stack.enter_async_context(listening(directory.socket, _handlers(settings, directory, database)))
         yield
+
+
+def _handlers(settings: Settings, directory: TrafficDirectory, database: Database) -> Mapping[str, Handler]:
+    """What tools and servers ask for."""
+
+    async def refresh(_: msgspec.Raw) -> bool:
+        try:
+            return await snapshot.refresh(database, now())
+        except DatabaseAway as away:
+            raise StoreAway(str(away)) from away
+
+    commands = Commands(database, directory, now, details_days=settings.traffic_details_days)
+    return {**commands.handlers(), REFRESH: refresh}
 
 
 async def _opened(settings: Settings, directory: TrafficDirectory) -> Database:
@@ -78,11 +99,9 @@ async def _opened(settings: Settings, directory: TrafficDirectory) -> Database:
     return database
 
 
-def _works(settings: Settings, directory: TrafficDirectory, database: Database) -> Works:
-    host = host_of(directory)
-    holder, lease_ms = f"{host} {os.getpid()}", LEASE_MS
-    if not settings.database_url:
-        holder, lease_ms = "the traffic process", EMBEDDED_LEASE_MS
+def _works(settings: Settings, directory: TrafficDirectory, database: Database, name: str) -> Works:
+    host = f"{os.uname().nodename} {name[:SHOWN]}"
+    holder, lease_ms = f"{os.uname().nodename} {name}", LEASE_MS if settings.database_url else EMBEDDED_LEASE_MS
     leases = Leases(database, now)
     shipper = Shipper(database, directory.spools, now)
     consumer = Consumer(
@@ -96,6 +115,13 @@ def _works(settings: Settings, directory: TrafficDirectory, database: Database) 
     heartbeat = Heartbeat(
         database, directory, keys_of(settings, directory), now, host=host, pid=os.getpid(), version=__version__
     )
+    care = Care(
+        database,
+        directory,
+        now,
+        details_days=settings.traffic_details_days,
+        archive_days=settings.traffic_archive_days,
+    )
 
     def lease(name: str) -> Lease:
         return Lease(leases, name, holder=holder, lease_ms=lease_ms)
@@ -105,6 +131,8 @@ def _works(settings: Settings, directory: TrafficDirectory, database: Database) 
             Work(name="ship", run=shipper.ship, every=SHIP_SECONDS),
             Work(name="consume", run=consumer.consume, every=CONSUME_SECONDS, lease=lease(settings.traffic_queue)),
             Work(name="beat", run=heartbeat.beat, every=BEAT_SECONDS),
+            Work(name="care", run=care.look_after, every=CARE_SECONDS, lease=lease(f"{settings.traffic_queue}-care")),
+            Work(name="night", run=care.at_night, every=NIGHT_SECONDS, lease=lease(f"{settings.traffic_queue}-night")),
         ],
         expected=(DatabaseAway,),
     )
@@ -122,6 +150,15 @@ async def _held(directory: TrafficDirectory) -> int:
             log.info("traffic.standing-by", reason="Another traffic process of this directory is running.")
             is_told = True
         await asyncio.sleep(LOCK_SECONDS)
+
+
+def _named(lock: int) -> str:
+    """What this directory is called, whichever process has it: it gets its leases back at once when it starts again."""
+    name = os.pread(lock, 32, 0).decode(errors="replace")
+    if not name.isalnum():
+        name = correlation_id()
+        os.pwrite(lock, name.encode(), 0)
+    return name
 
 
 def _told_to_stop(*, ends_with_input: bool) -> asyncio.Event:

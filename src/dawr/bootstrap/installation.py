@@ -15,7 +15,7 @@ from dawr.bootstrap.control import QueueChange
 from dawr.bootstrap.fitness import environment
 from dawr.bootstrap.store import opened
 from dawr.bootstrap.system import SystemIds, correlation_id, now, ticks
-from dawr.bootstrap.traffic import TrafficProcess, collector_of
+from dawr.bootstrap.traffic import Traffic, traffic_of
 from dawr.bootstrap.works import works_of
 from dawr.domain import Origin, Venue, VenueId
 from dawr.engine.clockwork import reset
@@ -26,7 +26,7 @@ from dawr.live.hub import Hub
 from dawr.live.relay import Relay
 from dawr.observe.instruments import Gauges, Instruments
 from dawr.observe.metrics import families
-from dawr.observe.metrics.families import Family
+from dawr.observe.metrics.metrics import Gauge
 from dawr.operations.admin import ChangeQueue, SetUp
 from dawr.ports import Store
 from dawr.reliability.channel import Channel
@@ -36,7 +36,6 @@ from dawr.reliability.rate_limit.shared_limiter import SharedLimiter
 from dawr.reliability.shared import Shared
 from dawr.reliability.works import Works
 from dawr.settings import Settings, SettingUnfit
-from dawr.traffic.collector import Collector
 from dawr.web.routes import Route
 
 MS_PER_HOUR = 60 * 60 * 1000
@@ -61,8 +60,8 @@ class Dawr(msgspec.Struct, frozen=True, kw_only=True):
     """What goes on by itself while it serves."""
     instruments: Instruments = msgspec.field(default_factory=Instruments)
     limiter: Limiter = msgspec.field(default_factory=lambda: LocalLimiter(ticks))
-    collector: Collector | None = None
-    """Writes down each request for the traffic statistics; None if they are switched off."""
+    traffic: Traffic | None = None
+    """The statistics; None if they are switched off."""
     routes: tuple[Route, ...] = ()
     """What it answers besides the table of routes."""
 
@@ -101,6 +100,7 @@ async def running(
         dawr = await stack.enter_async_context(at_hand(settings, instruments, identity=identity))
         if isinstance(dawr.limiter, SharedLimiter):
             await dawr.limiter.check_store()
+        traffic = await stack.enter_async_context(traffic_of(settings, environment(), slot=slot))
         works = works_of(
             settings=settings,
             store=dawr.store,
@@ -110,15 +110,12 @@ async def running(
             limiter=dawr.limiter,
             instruments=dawr.instruments,
             ids=dawr.ids,
-            traffic=TrafficProcess(settings, environment()) if settings.traffic == "on" and slot == 0 else None,
+            beside=() if traffic is None else traffic.works,
         )
-        collector = collector_of(settings)
-        if collector is not None:
-            stack.callback(collector.spool.close)
-        dawr.instruments.watch(_gauges(dawr, works), dawr.engine.ready, dawr.engine.name_of)
+        dawr.instruments.watch(_gauges(dawr, works, traffic), dawr.engine.ready, dawr.engine.name_of)
         await stack.enter_async_context(works.running())
         stack.callback(dawr.hub.close)
-        yield msgspec.structs.replace(dawr, works=works, collector=collector)
+        yield msgspec.structs.replace(dawr, works=works, traffic=traffic)
 
 
 @asynccontextmanager
@@ -222,10 +219,10 @@ def _engine_of(settings: Settings, store: Store, *, caches: Sequence[Cached], li
     )
 
 
-def _gauges(dawr: Dawr, works: Works) -> Gauges:
+def _gauges(dawr: Dawr, works: Works, traffic: Traffic | None) -> Gauges:
     """What is measured once a second."""
     shared, limiter = dawr.shared, dawr.limiter
-    gauges: dict[Family, Callable[[], float]] = {
+    gauges: dict[Gauge, Callable[[], float]] = {
         families.LANE_DEPTH: lambda: dawr.engine.depth,
         families.WATCHERS: lambda: dawr.hub.streams,
         families.FEEDS_STALE: lambda: dawr.hub.stale_feeds,
@@ -234,7 +231,7 @@ def _gauges(dawr: Dawr, works: Works) -> Gauges:
     }
     if shared is not None:
         gauges[families.SHARED_UP] = lambda: not shared.is_away
-    return gauges
+    return {**gauges, **({} if traffic is None else traffic.gauges())}
 
 
 def _accounts_of(

@@ -1,17 +1,21 @@
 """The traffic statistics of a process that serves: what writes requests down, and the process that counts them."""
 
 import asyncio
-import os
 import secrets
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import structlog
 
 from dawr.bootstrap import control
 from dawr.bootstrap.system import correlation_id, now
+from dawr.observe.metrics import families
+from dawr.observe.metrics.metrics import Gauge
+from dawr.reliability.works import Work
 from dawr.settings import Settings, as_environment
 from dawr.traffic.collector import Collector, Kept
 from dawr.traffic.database import Database
@@ -19,15 +23,70 @@ from dawr.traffic.directory import TrafficDirectory, traffic_in
 from dawr.traffic.keys import KEY_BYTES, VisitorKeys
 from dawr.traffic.spool import Spool
 from dawr.traffic.sqlite import SqliteDatabase
+from dawr.traffic.status import Status
 from dawr.traffic.view import TrafficProcessAway, TrafficView
 
 STOP_SECONDS = 1.0
 PROGRAM = ("-m", "dawr.bootstrap.consuming")
 REFRESH = "refresh-snapshot"
+FLUSH_SECONDS = 1.0
+LOOK_SECONDS = 10.0
 
 
 class TrafficProcessEnded(Exception):
     """The traffic process ended; it is started again."""
+
+
+class Traffic(NamedTuple):
+    """The statistics of one process that serves."""
+
+    collector: Collector
+    view: TrafficView
+    works: tuple[Work, ...]
+
+    def gauges(self) -> Mapping[Gauge, Callable[[], float]]:
+        """What is measured of them once a second, as it was last seen."""
+
+        def seen(figure: Callable[[Status], float]) -> Callable[[], float]:
+            return lambda: 0.0 if self.view.seen is None else figure(self.view.seen)
+
+        return {
+            families.TRAFFIC_BACKLOG: seen(lambda status: status.backlog),
+            families.TRAFFIC_LAG_SECONDS: seen(lambda status: status.lag_seconds),
+            families.TRAFFIC_DEAD_LETTERS: seen(lambda status: status.dead_letters),
+            families.TRAFFIC_SPOOL_BYTES: seen(lambda status: status.spool_bytes),
+            (families.TRAFFIC_ALERTS, "warning"): seen(lambda status: _open(status, "warning")),
+            (families.TRAFFIC_ALERTS, "critical"): seen(lambda status: _open(status, "critical")),
+            families.TRAFFIC_LOST: lambda: self.collector.spool.lost,
+        }
+
+
+@asynccontextmanager
+async def traffic_of(settings: Settings, environment: Mapping[str, str], *, slot: int) -> AsyncIterator[Traffic | None]:
+    """None if they are switched off. The first of the workers keeps the traffic process of the host."""
+    collector = collector_of(settings)
+    if collector is None:
+        yield None
+        return
+    async with traffic_viewed(settings) as view:
+        works = [
+            Work(name="spool", run=partial(_flush, collector.spool), every=FLUSH_SECONDS),
+            Work(name="traffic-status", run=view.look, every=LOOK_SECONDS),
+        ]
+        if slot == 0:
+            works.append(Work(name="traffic", run=TrafficProcess(settings, environment).keep))
+        try:
+            yield Traffic(collector, view, tuple(works))
+        finally:
+            collector.spool.close()
+
+
+def _open(status: Status, level: str) -> int:
+    return sum(alert.level == level for alert in status.alerts)
+
+
+async def _flush(spool: Spool) -> None:
+    spool.flush()
 
 
 def collector_of(settings: Settings) -> Collector | None:
@@ -124,8 +183,3 @@ class TrafficProcess:
             if process.returncode is None:
                 process.kill()
                 await process.wait()
-
-
-def host_of(directory: TrafficDirectory) -> str:
-    """The name of this host's traffic process; two directories on one host have two."""
-    return f"{os.uname().nodename} {directory.path.stat().st_ino}"

@@ -41,6 +41,20 @@ def web_app(
     """Everything that talks HTTP, around a running installation."""
     settings, instruments = dawr.settings, dawr.instruments
     log.count, log.count_problem = instruments.metrics.answered, instruments.metrics.failed
+    parts = _parts_of(dawr)
+    guarded = [MetricsEndpoint(parts, instruments, token=settings.metrics_token)] if settings.metrics_token else []
+    app = App(
+        (*ROUTES, *dawr.routes), parts, log, instruments, new_id=correlation_id, others=guarded, collecting=collecting
+    )
+    if metrics_listener is None:
+        return app
+    open_to_all = MetricsEndpoint(parts, instruments, token=None)
+    beside = App((), parts, log, instruments, new_id=correlation_id, others=[open_to_all], collecting=collecting)
+    return ByPort(app, metrics_listener, beside)
+
+
+def _parts_of(dawr: Dawr) -> Parts:
+    settings = dawr.settings
     clients = Clients(networks(settings.trusted_proxies))
     auth = Auth(
         dawr.accounts,
@@ -50,7 +64,7 @@ def web_app(
     )
     hits = Hits(ticks, secrets.token_bytes(32), count=dawr.instruments.metrics.limit_hit)
     limits = Limits(dawr.limiter, clients, settings, hits)
-    parts = Parts(
+    return Parts(
         engine=dawr.engine,
         status_cache=dawr.status_cache,
         ids=dawr.ids,
@@ -63,16 +77,9 @@ def web_app(
         shared=dawr.shared,
         processes=lambda: dawr.processes,
         works=dawr.works,
+        traffic=None if dawr.traffic is None else dawr.traffic.view,
+        venue_ids=dawr.store.venue_ids,
     )
-    guarded = [MetricsEndpoint(parts, instruments, token=settings.metrics_token)] if settings.metrics_token else []
-    app = App(
-        (*ROUTES, *dawr.routes), parts, log, instruments, new_id=correlation_id, others=guarded, collecting=collecting
-    )
-    if metrics_listener is None:
-        return app
-    open_to_all = MetricsEndpoint(parts, instruments, token=None)
-    beside = App((), parts, log, instruments, new_id=correlation_id, others=[open_to_all], collecting=collecting)
-    return ByPort(app, metrics_listener, beside)
 
 
 class Listeners(NamedTuple):
@@ -104,11 +111,11 @@ def web_server(dawr: Dawr, listeners: Listeners, ready: Callable[[str], None]) -
 
 
 def collecting_of(dawr: Dawr) -> RequestCollector | None:
-    if dawr.collector is None:
+    if dawr.traffic is None:
         return None
     settings = dawr.settings
     names = Headers(settings.traffic_client_header, settings.traffic_request_id_header, settings.traffic_country_header)
-    return RequestCollector(dawr.collector, Clients(networks(settings.trusted_proxies)), names)
+    return RequestCollector(dawr.traffic.collector, Clients(networks(settings.trusted_proxies)), names)
 
 
 def instruments_of(settings: Settings, regions: Sequence[Region] | None = None, slot: int = 0) -> Instruments:

@@ -2,9 +2,10 @@
 
 import os
 import socket
+from collections.abc import Iterable
 
 from dawr.bootstrap.system import SystemIds, now
-from dawr.bootstrap.traffic import TrafficProcess, TrafficProcessEnded
+from dawr.bootstrap.traffic import TrafficProcessEnded
 from dawr.engine import clockwork
 from dawr.engine.engine import Engine
 from dawr.live import hub as live
@@ -18,6 +19,7 @@ from dawr.reliability.rate_limit import Limiter
 from dawr.reliability.rate_limit.shared_limiter import SharedLimiter
 from dawr.reliability.works import Work, Works
 from dawr.settings import Settings
+from dawr.traffic.database import DatabaseAway
 
 EMBEDDED_LEASE_MS = 60 * 60 * 1000
 """Nobody waits for it, and a renewal is a write."""
@@ -33,7 +35,7 @@ def works_of(
     limiter: Limiter,
     instruments: Instruments,
     ids: SystemIds,
-    traffic: TrafficProcess | None,
+    beside: Iterable[Work] = (),
 ) -> Works:
     holder, lease_ms = f"{socket.gethostname()} {os.getpid()} {ids.token()}", LEASE_MS
     if not settings.database_url:
@@ -60,8 +62,10 @@ def works_of(
             Work(name="hints", run=lambda: relay.listen(hub)),
             Work(name="process-count", run=relay.be_counted, every=process_count.EVERY_SECONDS),
         ]
-    if traffic is not None:
-        works.append(Work(name="traffic", run=traffic.keep))
     if isinstance(limiter, SharedLimiter):
         works.append(Work(name="limits", run=limiter.poll))
-    return Works(works, expected=(StoreFault, Busy, TrafficProcessEnded), count=instruments.metrics.work_failed)
+    return Works(
+        [*works, *beside],
+        expected=(StoreFault, Busy, DatabaseAway, TrafficProcessEnded),
+        count=instruments.metrics.work_failed,
+    )

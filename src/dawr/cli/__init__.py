@@ -17,6 +17,7 @@ COMMANDS = {
     "queue": "Open, pause, resume, close or reset a queue.",
     "staff": "Add staff, change their roles and passwords, disable and enable them.",
     "token": "Make, list and revoke bearer tokens.",
+    "traffic": "Look at the traffic statistics, verify them, and mend them.",
 }
 
 

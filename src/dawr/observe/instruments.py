@@ -9,8 +9,7 @@ from dawr import __version__
 from dawr.domain import Event, VenueId
 from dawr.observe.access_log import AccessLog, NoLog
 from dawr.observe.metrics import families
-from dawr.observe.metrics.families import Family
-from dawr.observe.metrics.metrics import Metrics
+from dawr.observe.metrics.metrics import Gauge, Metrics
 from dawr.observe.operation_log import log_committed
 from dawr.observe.tracing import Tracing
 from dawr.ports import Batch, Busy, OutcomeUnknown, StoreAway, StoreFault
@@ -20,7 +19,7 @@ PATIENCE_SECONDS = 2.0
 DOUBTED_SECONDS = 1.0
 """So long after a failure the store is not asked: it may be believed for a moment what was known before."""
 
-Gauges = Mapping[Family, Callable[[], float]]
+Gauges = Mapping[Gauge, Callable[[], float]]
 
 
 class Instruments:

@@ -164,8 +164,9 @@ def _told_of(statistics: Path) -> Iterator[None]:
         yield
     except (apsw.Error, OSError, BackupFailed) as error:
         raise BackupFailed(
-            f"The traffic statistics in {statistics} cannot be copied, so no backup was made: {str(error).rstrip('.')}. "
-            f"To make one without them, stop the traffic process and move {statistics.name}* away."
+            f"The traffic statistics in {statistics} cannot be copied, so no backup was made: "
+            f"{str(error).rstrip('.')}. To make one without them, stop the traffic process and move "
+            f"{statistics.name}* away."
         ) from error
 
 

@@ -56,9 +56,14 @@ class Consumer:
 
     async def consume(self, fence: Fence) -> None:
         """All batches that are full, or have waited long enough."""
-        while await self._is_due():
-            while await self._consume_batch(fence) == self._batch:
-                pass
+        try:
+            while await self._is_due():
+                while await self._consume_batch(fence) == self._batch:
+                    pass
+        except DatabaseAway:
+            # A crash may have taken back what was committed last.
+            self._known = KnownVisitors()
+            raise
 
     async def _is_due(self) -> bool:
         now = self._clock()

@@ -16,7 +16,7 @@ REPEATED_MS = 10 * MS_PER_MINUTE
 SEEN_MS = MS_PER_HOUR
 """How long hashes are kept for that."""
 SURELY_SEEN_MS = SEEN_MS - REPEATED_MS
-"""What is older than this when it is counted may no longer be known by its hash: the details know it then."""
+"""What is older than this when it is counted may no longer be known by its hash."""
 ALL_PATHS = ""
 
 
@@ -68,17 +68,25 @@ async def count(transaction: Transaction, events: Sequence[Event], now: int, kno
 async def _settled(transaction: Transaction, events: Sequence[Event], now: int) -> Settled:
     hashes = {h for event in events for h in (event.hash, event.hash_before) if isinstance(h, str)}
     seen = {h: (id_, at) for h, id_, at in await transaction.select_each("seen_by_hash", [(h,) for h in hashes])}
-    old = [(e.idempotent_id, e.hash) for e in events if e.timestamp < now - SURELY_SEEN_MS and e.hash not in seen]
-    for id_, hashed, at in await transaction.select_each("events_by_key", old):
-        seen[hashed] = (id_, at)
+    in_doubt = [(e.idempotent_id, e.hash) for e in events if _is_in_doubt(e, seen, now)]
+    counted = {(id_, hashed) for id_, hashed in await transaction.select_each("events_by_key", in_doubt)}
     settled = Settled([], [], [])
     for event in events:
-        if _is_repeat(event, seen):
+        key = (event.idempotent_id, event.hash)
+        if key in counted or _is_repeat(event, seen):
             settled.duplicates.append(event)
         else:
             settled.stored.append(event)
+            counted.add(key)
             seen[event.hash] = (event.idempotent_id, event.timestamp)
     return settled
+
+
+def _is_in_doubt(event: Event, seen: dict[str, tuple[str, int]], now: int) -> bool:
+    """Whether only the details know if it was counted: its hash may be gone by now, or be that of a later request."""
+    if event.hash in seen:
+        return seen[event.hash][0] != event.idempotent_id
+    return event.timestamp < now - SURELY_SEEN_MS
 
 
 def _is_repeat(event: Event, seen: dict[str, tuple[str, int]]) -> bool:

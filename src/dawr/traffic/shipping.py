@@ -14,6 +14,8 @@ from dawr.traffic.ledger import Entries, add_to_ledger
 from dawr.traffic.spool_reader import Piece, SpoolReader, spools_in
 
 LONGEST_DAMAGED = 2000
+ASK_AGAIN_MS = 10_000
+"""How long what is known of a spool is believed without asking the database."""
 
 
 class Shipper:
@@ -24,10 +26,15 @@ class Shipper:
         self._spools = spools
         self._clock = clock
         self._known: dict[str, tuple[int, int]] = {}
-        """What was shipped of each spool when it was last looked at. The database knows better."""
+        """What was shipped of each spool. The database knows better: after a crash it may have less than it said."""
+        self._asked_at = 0
 
     async def ship(self) -> int:
         """All that is there now; how many lines it was."""
+        now = self._clock()
+        if abs(now - self._asked_at) >= ASK_AGAIN_MS:
+            self._known.clear()
+            self._asked_at = now
         return sum([await self._ship_one(path) for path in spools_in(self._spools)])
 
     async def _ship_one(self, path: Path) -> int:
@@ -43,14 +50,19 @@ class Shipper:
                 self._known[path.name] = (piece.position, piece.answers)
                 if piece.is_last:
                     break
-            if spool.is_over:
-                await self._database.sync()
+            if spool.is_over and await self._is_on_disk(path.name):
                 spool.remove()
                 self._known.pop(path.name, None)
                 await self._database.change_rows("forget_spool", path.name)
         finally:
             spool.close()
         return shipped
+
+    async def _is_on_disk(self, name: str) -> bool:
+        """Asked again after the sync: a server that crashed before it came back with less."""
+        await self._database.sync()
+        rows = await self._database.select_rows("lock_spool", name)
+        return [(position, answers) for position, _, answers in rows] == [self._known[name]]
 
     async def _move(self, transaction: Transaction, spool: SpoolReader) -> Piece:
         name, now = spool.path.name, self._clock()

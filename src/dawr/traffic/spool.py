@@ -15,6 +15,7 @@ from contextlib import suppress
 from errno import ENOSPC
 from pathlib import Path
 from typing import Self
+from weakref import WeakMethod
 from zlib import crc32
 
 import msgspec
@@ -103,7 +104,8 @@ class Spool:
         self._is_failing = False
         self._stopping = threading.Event()
         self._syncing: threading.Thread | None = None
-        self._owner = os.getpid()
+        leave = WeakMethod(self._leave_to_the_parent)
+        os.register_at_fork(after_in_child=lambda: (found := leave()) is not None and found())
 
     def append(self, body: bytes, at: int) -> bool:
         """Never raises, and waits for no disk. False: it is kept in memory for now, or was counted as lost."""
@@ -175,8 +177,6 @@ class Spool:
 
     def _next_file(self, at: int) -> SpoolFile | None:
         """The old one stays in use as long as there is no new one."""
-        if self._owner != os.getpid():
-            self._leave_to_the_parent()
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             file = SpoolFile(self._directory, f"{hour_of(at):013}-{self._new_name()}", hour_of(at))
@@ -199,7 +199,7 @@ class Spool:
         self._retired.clear()
         self._memory.clear()
         self._lost_hours.clear()
-        self._file, self._syncing, self._owner = None, None, os.getpid()
+        self._file, self._syncing = None, None
 
     def _sync_for_ever(self) -> None:
         while not self._stopping.wait(SYNC_SECONDS):

@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from dawr.traffic import snapshot
-from dawr.traffic.database import Database
+from dawr.traffic.database import Database, DatabaseAway
 from dawr.traffic.event import MS_PER_HOUR, hour_of
 from dawr.traffic.ranges import Range, Unanswerable, asked_range
 from dawr.traffic.reading import cursor
@@ -19,7 +19,7 @@ from dawr.traffic.reading.path import PathDetails, path_details
 from dawr.traffic.reading.paths import PathsPage, paths
 from dawr.traffic.reading.timeseries import Metric, Step, Timeseries, timeseries
 from dawr.traffic.snapshot import STALE_MS, Snapshot
-from dawr.traffic.status import Status, status
+from dawr.traffic.status import Status, failed_gates, status
 
 KEPT_MS = 1000
 MS_PER_SECOND = 1000
@@ -43,6 +43,12 @@ class OverviewAnswer(Overview, frozen=True, kw_only=True):
     """Older than two minutes: it should have been computed anew."""
 
 
+class TrafficHealth(Status, frozen=True, kw_only=True):
+    healthy: bool
+    reasons: list[str]
+    """Why the statistics cannot be relied on now, if they cannot."""
+
+
 class TrafficView:
     """`refresh` asks the traffic process for a new snapshot; it raises `TrafficProcessAway`."""
 
@@ -53,6 +59,8 @@ class TrafficView:
         self._kept: Snapshot | None = None
         self._kept_until = 0
         self._asking: asyncio.Task[None] | None = None
+        self.seen: Status | None = None
+        """How the statistics fared when they were last looked at; None if they could not be."""
 
     async def overview(self, start: int | None, end: int | None) -> OverviewAnswer:
         """The latest 24 hours as the snapshot has them, however old it is; any other range as it is now."""
@@ -106,8 +114,17 @@ class TrafficView:
     async def alerts(self) -> list[Alert]:
         return await alerts(self._database, self._clock())
 
-    async def health(self) -> Status:
-        return await status(self._database, self._clock())
+    async def health(self) -> TrafficHealth:
+        found = await status(self._database, self._clock())
+        reasons = failed_gates(found)
+        return TrafficHealth(**msgspec.structs.asdict(found), healthy=not reasons, reasons=reasons)
+
+    async def look(self) -> None:
+        """For whoever asks without waiting. Due every ten seconds."""
+        try:
+            self.seen = await self.health()
+        except DatabaseAway:
+            self.seen = None
 
     async def close(self) -> None:
         """Whatever was asked for and is not answered yet is given up; the database is its owner's to close."""

@@ -50,12 +50,12 @@ async def count_visitors(
 
 
 def estimate(found: int, largest: str | None, kept: int) -> Visitors:
-    """From how many of the smallest hashes there are, and the largest of these."""
+    """From how many hashes there are, and the largest of the smallest that are kept."""
     if found < kept or largest is None:
         return Visitors(found, found, "exact", "day")
     count = (kept - 1) * HASHES / (int(largest, 16) + 1)
     least = count * (1 - SURE / sqrt(kept - 2))
-    return Visitors(max(round(count), found), max(int(least), found), "estimated", "day")
+    return Visitors(max(round(count), kept), max(int(least), kept), "estimated", "day")
 
 
 def _sum(days: Sequence[Visitors], over: Literal["day", "sum-of-days"]) -> Visitors:

@@ -36,6 +36,10 @@ class Health(msgspec.Struct, frozen=True):
     """Whether one of them shows what may be out of date."""
     works: dict[str, WorkState]
     """What goes on by itself in this process; standing by, where another process does it."""
+    traffic: Literal["well", "warning", "critical", "unknown", "off"]
+    """The worst alert of the traffic statistics; unknown while they cannot be read."""
+    alerts: list[str]
+    """Alerts that are open."""
 
 
 class ClinicHealth(msgspec.Struct, frozen=True):
@@ -71,6 +75,8 @@ async def health(parts: Parts, _: Request[NoInput]) -> Response:
         streams=parts.hub.streams,
         stale=parts.hub.is_stale,
         works={work.name: work.state for work in parts.works.states()},
+        traffic=_traffic(parts),
+        alerts=_alerts(parts),
     )
     try:
         await parts.engine.ready()
@@ -87,6 +93,20 @@ async def clinic_health(parts: Parts, _: Request[NoInput]) -> Response:
     return answered(
         ClinicHealth(success=True, status="DEGRADED" if _is_degraded(parts) else "HEALTHY", version=__version__)
     )
+
+
+def _traffic(parts: Parts) -> Literal["well", "warning", "critical", "unknown", "off"]:
+    if parts.traffic is None:
+        return "off"
+    if parts.traffic.seen is None:
+        return "unknown"
+    levels = {alert.level for alert in parts.traffic.seen.alerts}
+    return "critical" if "critical" in levels else "warning" if levels else "well"
+
+
+def _alerts(parts: Parts) -> list[str]:
+    seen = None if parts.traffic is None else parts.traffic.seen
+    return [] if seen is None else [alert.name for alert in seen.alerts]
 
 
 def _is_degraded(parts: Parts) -> bool:

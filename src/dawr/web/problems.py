@@ -9,6 +9,9 @@ from dawr.domain.errors import Closed, Conflict, Forbidden, Full, Invalid, NotFo
 from dawr.ports import Busy, ClockUntrusted, OutcomeUnknown, StoreAway, StoreFault, Unstorable
 from dawr.reliability.idempotency import ClaimLost, InProgress, KeyConflict, KeyReused
 from dawr.reliability.rate_limit import Policy, Verdict, headers
+from dawr.traffic.database import DatabaseAway
+from dawr.traffic.ranges import Unanswerable
+from dawr.traffic.view import TrafficProcessAway
 
 STATUS_OF: Mapping[type[Exception], int] = {
     NotFound: 404,
@@ -25,14 +28,20 @@ STATUS_OF: Mapping[type[Exception], int] = {
     StoreAway: 503,
     OutcomeUnknown: 503,
     Unstorable: 422,
+    DatabaseAway: 503,
+    TrafficProcessAway: 503,
 }
 
-CODE_OF_FAULT: Mapping[type[StoreFault], str] = {
+CODE_OF_FAULT: Mapping[type[Exception], str] = {
     StoreAway: "store-away",
     ClockUntrusted: "clock-untrusted",
     OutcomeUnknown: "outcome-unknown",
     Unstorable: "unstorable",
+    DatabaseAway: "traffic-away",
+    TrafficProcessAway: "traffic-process-away",
 }
+
+TRAFFIC_FAULTS = DatabaseAway | TrafficProcessAway
 
 NO_WORDS: Mapping[str, str] = {}
 RETRY_SOON = (b"retry-after", b"1")
@@ -90,6 +99,8 @@ def problem_of(error: Exception, *, words: Mapping[str, str] = NO_WORDS) -> Prob
 
     A fault that is not theirs is told without its inside.
     """
+    if isinstance(error, Unanswerable):
+        error = BadRequest(422, "invalid-query", f"`{error.field}` does not fit: {error}", field=error.field)
     status = next((STATUS_OF[kind] for kind in type(error).__mro__ if kind in STATUS_OF), 500)
     if isinstance(error, BadRequest):
         return Problem(error.status, error.code, _title(error), str(error), error.retryable, error.facts, error.headers)
@@ -101,8 +112,10 @@ def problem_of(error: Exception, *, words: Mapping[str, str] = NO_WORDS) -> Prob
         return Problem(status, error.code, _title(error), str(error), facts=_facts(error, words))
     if isinstance(error, Busy | KeyConflict):
         return Problem(status, error.code, _title(error), _title(error), retryable=not isinstance(error, KeyReused))
-    if isinstance(error, StoreFault):
-        retryable = isinstance(error, StoreAway) or (isinstance(error, OutcomeUnknown) and error.has_key)
+    if isinstance(error, StoreFault | TRAFFIC_FAULTS):
+        retryable = isinstance(error, StoreAway | TRAFFIC_FAULTS) or (
+            isinstance(error, OutcomeUnknown) and error.has_key
+        )
         return Problem(status, CODE_OF_FAULT[type(error)], _title(error), _title(error), retryable=retryable)
     return Problem(500, "internal-error", "Something went wrong here.", "The fault was logged; nothing of it is shown.")
 
@@ -117,6 +130,8 @@ def code_of(refusal: type[Exception]) -> str:
     """The public code of a kind of error, as clients see it."""
     if issubclass(refusal, StoreFault):
         return CODE_OF_FAULT.get(refusal, "store-away")
+    if refusal in CODE_OF_FAULT:
+        return CODE_OF_FAULT[refusal]
     return str(getattr(refusal, "code", "refused"))
 
 

@@ -22,6 +22,7 @@ from dawr.reliability.idempotency import Claim, Reply
 from dawr.reliability.shared import Shared
 from dawr.reliability.works import Works
 from dawr.settings import Settings
+from dawr.traffic.view import TrafficView
 from dawr.web.auth import Auth
 from dawr.web.event_stream import Stream
 from dawr.web.limits import Limits
@@ -44,6 +45,10 @@ VenueFrom = Literal["clinic", "venue", "queue", "desk", "ticket", "visit"]
 LimitClass = Literal["clinic-join", "join", "look", "stream"]
 
 
+async def _no_venues() -> Mapping[str, VenueId]:
+    return {}
+
+
 class Parts(msgspec.Struct, frozen=True, kw_only=True):
     """The running parts that handlers reach for."""
 
@@ -61,6 +66,10 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     """How many serve this installation, at least."""
     works: Works
     """What goes on by itself in this process."""
+    traffic: TrafficView | None = None
+    """None, when no statistics are kept."""
+    venue_ids: Callable[[], Awaitable[Mapping[str, VenueId]]] = _no_venues
+    """Every venue that there is now, by its slug."""
 
     @property
     def joins_per_hour(self) -> int | None:

@@ -12,6 +12,7 @@ from dawr.web.api import (
     staff,
     tickets,
     tokens,
+    traffic,
     venues,
     visits,
 )
@@ -33,6 +34,7 @@ ROUTES: tuple[Route, ...] = (
     *sessions.ROUTES,
     *staff.ROUTES,
     *tokens.ROUTES,
+    *traffic.ROUTES,
     *clinic.ROUTES,
     *clinic_patients.ROUTES,
     *clinic_paths.ROUTES,

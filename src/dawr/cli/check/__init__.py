@@ -15,6 +15,7 @@ from dawr.cli.check.directory import look_at_directory
 from dawr.cli.check.findings import MARKS, Report
 from dawr.cli.check.limits import look_at_limits
 from dawr.cli.check.server import look_at_server
+from dawr.cli.check.traffic import look_at_traffic
 from dawr.cli.options import data_option, settings_of
 from dawr.settings import Settings, SettingUnfit, unknown
 from dawr.stores.data_directory import DataDirectory
@@ -51,6 +52,7 @@ async def _look(settings: Settings, report: Report) -> None:
         look_at_directory(DataDirectory(Path(settings.data)), report)
     await look_at_database(settings, report)
     await look_at_limits(settings, report)
+    await look_at_traffic(settings, report)
 
 
 def _as_lines(report: Report) -> str:

@@ -67,6 +67,24 @@ STORE_UP = Family("dawr_store_up", "gauge", "1 while a command could be stored."
 SHARED_UP = Family("dawr_shared_up", "gauge", "1 while the shared Redis or Valkey answers.", several="least")
 WORKS_FAILING = Family("dawr_works_failing", "gauge", "Works that failed and are begun again, over all processes.")
 WORK_FAILURES = Family("dawr_work_failures_total", "counter", "How often a work failed and was begun again.", ("work",))
+TRAFFIC_BACKLOG = Family(
+    "dawr_traffic_backlog", "gauge", "Requests that wait to be counted; 10,001 are so many or more.", several="most"
+)
+TRAFFIC_LAG_SECONDS = Family(
+    "dawr_traffic_lag_seconds", "gauge", "For how long the first of them has been due.", several="most"
+)
+TRAFFIC_DEAD_LETTERS = Family(
+    "dawr_traffic_dead_letters", "gauge", "Requests that could not be counted and wait for somebody.", several="most"
+)
+TRAFFIC_SPOOL_BYTES = Family(
+    "dawr_traffic_spool_bytes", "gauge", "What waits on this host's disk to be counted.", several="most"
+)
+TRAFFIC_ALERTS = Family(
+    "dawr_traffic_alerts", "gauge", "Alerts of the traffic statistics that are open.", ("level",), several="most"
+)
+TRAFFIC_LOST = Family(
+    "dawr_traffic_lost_total", "counter", "Requests that were not counted: no disk and no memory would take them."
+)
 WORKERS = Family("dawr_workers", "gauge", "Processes that serve.")
 BUILD_INFO = Family("dawr_build_info", "gauge", "Always 1; the version is its label.", ("version",))
 
@@ -91,6 +109,12 @@ FAMILIES = (
     SHARED_UP,
     WORKS_FAILING,
     WORK_FAILURES,
+    TRAFFIC_BACKLOG,
+    TRAFFIC_LAG_SECONDS,
+    TRAFFIC_DEAD_LETTERS,
+    TRAFFIC_SPOOL_BYTES,
+    TRAFFIC_ALERTS,
+    TRAFFIC_LOST,
     WORKERS,
     BUILD_INFO,
 )

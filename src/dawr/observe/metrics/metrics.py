@@ -5,7 +5,7 @@ A label is a route's template, a code, a venue, a queue: never anything that a c
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from dawr.domain import Ticket, VenueId
 from dawr.observe.metrics import families, text
@@ -19,6 +19,9 @@ LONGEST_LABEL = 100
 OTHER = "other"
 NS_PER_SECOND = 1_000_000_000
 MS_PER_SECOND = 1000
+
+Gauge = Family | tuple[Family, str]
+"""What is measured; with its label, if it has one."""
 
 
 class Metrics:
@@ -100,10 +103,11 @@ class Metrics:
 
     # What is measured
 
-    def measure(self, measured: dict[Family, float]) -> None:
+    def measure(self, measured: Mapping[Gauge, float]) -> None:
         """How things stand in this process now; from then on it is one of those that serve."""
-        for family, value in measured.items():
-            self._words[self._offset(family)] = value
+        for gauge, value in measured.items():
+            family, labels = (gauge, ()) if isinstance(gauge, Family) else (gauge[0], gauge[1:])
+            self._words[self._offset(family, *labels)] = value
         self._region.live()
 
     def text(self, version: str) -> bytes:
@@ -153,6 +157,7 @@ class Metrics:
     def _forget_measures(self) -> None:
         """What somebody measured who was in this slot before."""
         self._region.die()
-        for family in families.FAMILIES:
-            if family.kind == "gauge" and (offset := self._offsets.get((family.name,))) is not None:
+        gauges = {family.name for family in families.FAMILIES if family.kind == "gauge"}
+        for (name, *_), offset in self._offsets.items():
+            if name in gauges:
                 self._words[offset] = 0.0

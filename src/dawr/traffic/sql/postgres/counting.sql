@@ -6,9 +6,9 @@ FROM unnest($1::text[]) AS wanted (hash)
 CROSS JOIN LATERAL (SELECT hash, id, at FROM traffic_seen WHERE hash = wanted.hash LIMIT 1) AS s;
 
 -- name: events_by_key
-SELECT e.id, e.hash, e.at
+SELECT e.id, e.hash
 FROM unnest($1::text[], $2::text[]) AS wanted (id, hash)
-CROSS JOIN LATERAL (SELECT id, hash, at FROM traffic_events WHERE id = wanted.id AND hash = wanted.hash LIMIT 1) AS e;
+CROSS JOIN LATERAL (SELECT id, hash FROM traffic_events WHERE id = wanted.id AND hash = wanted.hash LIMIT 1) AS e;
 
 -- name: save_seen
 -- A request id that is used again after its time is another request.

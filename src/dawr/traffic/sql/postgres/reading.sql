@@ -55,18 +55,24 @@ CROSS JOIN LATERAL (
 ) AS h;
 
 -- name: buckets_by_start
-SELECT start, bucket, sum(requests)::bigint
-FROM traffic_buckets
-WHERE span = $1 AND start >= $2 AND start < $3
-GROUP BY start, bucket;
-
--- name: buckets_of_path_by_start
-SELECT s.start, bucket, sum(requests)::bigint
+SELECT s.start, b.bucket, b.requests
 FROM generate_series($2::bigint, $3::bigint - 1, $1::bigint) AS s (start)
 CROSS JOIN LATERAL (
-    SELECT bucket, requests FROM traffic_buckets WHERE span = $1 AND start = s.start AND path = $4 OFFSET 0
-) AS b
-GROUP BY s.start, bucket;
+    SELECT bucket, sum(requests)::bigint AS requests
+    FROM traffic_buckets
+    WHERE span = $1 AND start = s.start
+    GROUP BY bucket
+) AS b;
+
+-- name: buckets_of_path_by_start
+SELECT s.start, b.bucket, b.requests
+FROM generate_series($2::bigint, $3::bigint - 1, $1::bigint) AS s (start)
+CROSS JOIN LATERAL (
+    SELECT bucket, sum(requests)::bigint AS requests
+    FROM traffic_buckets
+    WHERE span = $1 AND start = s.start AND path = $4
+    GROUP BY bucket
+) AS b;
 
 -- name: minutes_between
 SELECT minute, requests, errors, refused FROM traffic_minutes WHERE minute >= $1 AND minute < $2 ORDER BY minute;

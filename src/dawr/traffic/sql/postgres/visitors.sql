@@ -1,12 +1,11 @@
 -- How many visitors there were, from the smallest of their hashes.
 
 -- name: visitors_of_hours
--- Of several hours of one day together: how many of the $4 smallest hashes there are, and the largest of them.
+-- Of several hours of one day together: how many hashes there are, and the $4th smallest if there are so many.
 SELECT wanted.path, wanted.since, found.visitors, found.largest
 FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS wanted (path, since, until)
 CROSS JOIN LATERAL (
-    SELECT count(*) AS visitors, max(visitor) AS largest
-    FROM (
+    WITH known AS MATERIALIZED (
         SELECT v.visitor
         FROM generate_series(wanted.since, wanted.until - 1, 3600000) AS s (start)
         CROSS JOIN LATERAL (
@@ -16,13 +15,15 @@ CROSS JOIN LATERAL (
             LIMIT ($4::bigint[])[1]
         ) AS v
         GROUP BY v.visitor
-        ORDER BY v.visitor
-        LIMIT ($4::bigint[])[1]
-    ) AS smallest
+    )
+    SELECT count(*) AS visitors, CASE WHEN count(*) >= ($4::bigint[])[1] THEN (
+        SELECT visitor FROM known ORDER BY visitor LIMIT 1 OFFSET ($4::bigint[])[1] - 1
+    ) END AS largest
+    FROM known
 ) AS found;
 
 -- name: visitors_by_start
--- The same of each hour, or of each day, by itself; the largest only if there are $4.
+-- The same of each hour, or of each day, by itself.
 SELECT wanted.path, s.start, found.visitors, (
     SELECT visitor FROM traffic_visitors
     WHERE span = wanted.span AND start = s.start AND path = wanted.path

@@ -4,7 +4,7 @@
 SELECT hash, id, at FROM traffic_seen WHERE hash = ?1;
 
 -- name: events_by_key
-SELECT id, hash, at FROM traffic_events WHERE id = ?1 AND hash = ?2;
+SELECT id, hash FROM traffic_events WHERE id = ?1 AND hash = ?2;
 
 -- name: save_seen
 -- A request id that is used again after its time is another request.

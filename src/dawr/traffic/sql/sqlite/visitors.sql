@@ -1,7 +1,7 @@
 -- How many visitors there were, from the smallest of their hashes.
 
 -- name: visitors_of_hours
--- Of several hours of one day together: how many of the ?4 smallest hashes there are, and the largest of them.
+-- Of several hours of one day together: how many hashes there are up to ?4, and the largest of these.
 WITH RECURSIVE starts (start) AS (
     SELECT ?2 WHERE ?2 < ?3
     UNION ALL
@@ -17,7 +17,7 @@ FROM (
 );
 
 -- name: visitors_by_start
--- The same of each hour, or of each day, by itself; the largest only if there are ?4.
+-- The same of each hour, or of each day, by itself.
 WITH RECURSIVE starts (start) AS (
     SELECT ?2 WHERE ?2 < ?3
     UNION ALL
