@@ -236,7 +236,7 @@ def test_the_rest_of_other_statistics_is_not_mixed_with_a_backup(
     copy.prepare()
     (copy.path / left).touch()
 
-    with pytest.raises(BackupFailed, match=f"There is {copy.path / left} already"):
+    with pytest.raises(BackupFailed, match=f"There is traffic/{left} in {tmp_path / 'copy'} already"):
         restore(tmp_path / "backup", tmp_path / "copy")
 
     assert not (tmp_path / "copy" / "dawr.sqlite").exists()

@@ -29,6 +29,7 @@ def an_event(
     by_rule: bool = False,
     counted_only: bool = False,
     hash_before: str = "",
+    is_repeatable: bool = True,
 ) -> Event:
     """The number is its request id: two of the same number, visitor and time are the same request."""
     visitor = visitor or f"{number % 1000:016x}"
@@ -47,6 +48,7 @@ def an_event(
         user_agent=agent,
         outcome=outcome_of(status, by_rule=by_rule),
         counted_only=counted_only,
+        is_repeatable=is_repeatable,
     )
     return msgspec.structs.replace(event, hash_before=hash_before) if hash_before else event
 

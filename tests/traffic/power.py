@@ -139,7 +139,7 @@ def _page(synced: bytes, now: bytes, chance: random.Random) -> bytes:
     if way == 1:
         return now or synced
     sectors = range(0, max(len(old), len(now)), SECTOR)
-    return b"".join(chance.choice((old, now if now else old))[at : at + SECTOR] for at in sectors)
+    return b"".join(chance.choice((old, now or old))[at : at + SECTOR] for at in sectors)
 
 
 def _names_in(directory: Path) -> dict[str, int]:

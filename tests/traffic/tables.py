@@ -11,7 +11,26 @@ from dawr.traffic.event import Event, encoded, hour_of
 from dawr.traffic.ledger import Entries, add_to_ledger
 from dawr.traffic.postgres import PostgresTransaction
 from dawr.traffic.sqlite import SqliteTransaction
+from dawr.traffic.status import HostStatus, Status
 from tests.traffic.builders import NOON
+
+WELL = Status(
+    at=NOON,
+    backlog=0,
+    lag_seconds=0,
+    dead_letters=0,
+    damaged=0,
+    lost=0,
+    sent=1000,
+    consumed=1000,
+    requests=0,
+    errors=0,
+    rpm=0,
+    peak_rpm=0,
+    snapshot_age_seconds=None,
+    heartbeats=(HostStatus("one", 1, "1", 5.0, 60.0, 0, 0, ""),),
+    alerts=(),
+)
 
 
 async def a_message(database: Database, body: str = "{}", *, hour: int = NOON, due_at: int = NOON) -> None:

@@ -47,6 +47,17 @@ async def test_an_event_is_known_when_its_request_id_was_used_again_since(databa
     assert not settled.stored
 
 
+@pytest.mark.parametrize(("is_repeatable", "counted_only"), [(False, False), (False, True), (True, True)])
+async def test_a_line_that_is_delivered_again_counts_once_whatever_it_is(
+    database: Database, *, is_repeatable: bool, counted_only: bool
+) -> None:
+    event = an_event(1, is_repeatable=is_repeatable, counted_only=counted_only)
+
+    first, again = await counted(database, [event]), await counted(database, [event, event])
+
+    assert (len(first.stored), len(again.stored), len(again.duplicates)) == (1, 0, 2)
+
+
 async def test_two_events_with_one_id_and_different_hashes_are_two(database: Database) -> None:
     one, other = an_event(1), an_event(2)
     same_id = msgspec.structs.replace(other, hash=one.hash[:8] + other.hash[8:], idempotent_id=one.idempotent_id)

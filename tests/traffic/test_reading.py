@@ -58,7 +58,7 @@ async def test_seven_days_deviate_by_nothing_from_a_plain_count(database: Databa
         await overview_must_be_equal(database, events, asked, range_)
         await paths_must_be_equal(database, events, range_)
         await steps_must_be_equal(database, events, asked)
-    await path_must_be_equal(database, events, Range(START + MS_PER_HOUR, START + 3 * MS_PER_DAY))
+    await path_must_be_equal(database, events, Range(START + MS_PER_HOUR, START + 2 * MS_PER_DAY))
 
 
 async def overview_must_be_equal(database: Database, events: list[Event], asked: Range, range_: Range) -> None:

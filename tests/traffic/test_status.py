@@ -9,7 +9,7 @@ import pytest
 from dawr.traffic import status as module
 from dawr.traffic.database import Database, statements
 from dawr.traffic.event import MS_PER_DAY, MS_PER_HOUR, MS_PER_MINUTE
-from dawr.traffic.status import MOST_COUNTED, Heartbeat, Status, failed_gates, status
+from dawr.traffic.status import MOST_COUNTED, HostStatus, failed_gates, status
 from tests.traffic.builders import NOON, an_event, counted
 from tests.traffic.tables import (
     a_damaged_line,
@@ -22,23 +22,6 @@ from tests.traffic.tables import (
 )
 
 READ = set(re.findall(r'"(traffic_[a-z_]+)"', inspect.getsource(module)))
-WELL = Status(
-    at=NOON,
-    backlog=0,
-    lag_seconds=0,
-    dead_letters=0,
-    damaged=0,
-    lost=0,
-    sent=1000,
-    consumed=1000,
-    requests=0,
-    errors=0,
-    rpm=0,
-    peak_rpm=0,
-    snapshot_age_seconds=None,
-    heartbeats=(Heartbeat("one", 1, "1", 5.0, 60.0, 0, 0, ""),),
-    alerts=(),
-)
 
 
 async def test_nothing_yet_is_no_fault_but_that_nobody_counts(database: Database) -> None:
@@ -124,7 +107,7 @@ async def test_dead_letters_and_damaged_lines_are_told_apart(database: Database)
         ({"lost": 1}, "1 events of 24 hours were lost: no disk and no memory would take them."),
         ({"heartbeats": ()}, "No traffic process runs: nothing is counted."),
         (
-            {"heartbeats": (Heartbeat("two", 1, "1", 181.0, 999.0, 0, 0, ""), *WELL.heartbeats)},
+            {"heartbeats": (HostStatus("two", 1, "1", 181.0, 999.0, 0, 0, ""), *WELL.heartbeats)},
             "No heartbeat for more than 3 minutes: two.",
         ),
     ],
@@ -136,7 +119,7 @@ def test_a_gate_that_does_not_hold_is_named(unwell: dict[str, object], sentence:
 
 def test_every_gate_holds_up_to_its_bound() -> None:
     at_the_bound = msgspec.structs.replace(
-        WELL, consumed=999, backlog=99, heartbeats=(Heartbeat("one", 1, "1", 180.0, 999.0, 0, 0, ""),)
+        WELL, consumed=999, backlog=99, heartbeats=(HostStatus("one", 1, "1", 180.0, 999.0, 0, 0, ""),)
     )
 
     assert failed_gates(at_the_bound) == []

@@ -47,10 +47,11 @@ def back_up_sqlite(database: Path, target: Path, *, statistics: Path) -> Path | 
 
 def restore_sqlite(source: Path, database: Path, *, statistics: Path) -> Path | None:
     """Put a backup in the place of files that are not there, or were moved away. As above; both are checked first."""
-    leftovers = sorted(str(left) for file in (database, statistics) for left in file.parent.glob(f"{file.name}*"))
-    if leftovers:
+    data = database.parent
+    found = [left for file in (database, statistics) for left in file.parent.glob(f"{file.name}*")]
+    if leftovers := sorted(str(left.relative_to(data)) for left in found):
         raise BackupFailed(
-            f"There is {', '.join(leftovers)} already: a write-ahead log of another database "
+            f"There is {', '.join(leftovers)} in {data} already: a write-ahead log of another database "
             "would be replayed into this one. Move all of it away first; nothing was changed."
         )
     beside = statistics_of(source) if statistics_of(source).exists() else None

@@ -119,6 +119,7 @@ class Collector:
             outcome_of(answered.status, by_rule=answered.by_rule),
             msgspec.UNSET if hash_before is None or hash_before == hashed else hash_before,
             kept.details < 1 and int(hashed[8:16], 16) >= kept.details * 2**32,
+            answered.request_id is not None,
         )
 
     def _visitor(self, client: str) -> str:

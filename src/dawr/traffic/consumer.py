@@ -5,6 +5,7 @@ What cannot be stored is found by halving its batch: it is tried again later, al
 when that has failed often enough. Its mates do not wait for it.
 """
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -59,7 +60,7 @@ class Consumer:
         try:
             while await self._is_due():
                 while await self._consume_batch(fence) == self._batch:
-                    pass
+                    await asyncio.sleep(0)  # a file is written to without waiting: whoever ships has a turn, too
         except DatabaseAway:
             # A crash may have taken back what was committed last.
             self._known = KnownVisitors()

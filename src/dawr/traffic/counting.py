@@ -56,7 +56,7 @@ async def count(transaction: Transaction, events: Sequence[Event], now: int, kno
     settled = await _settled(transaction, events, now)
     stored = settled.stored
     if stored:
-        seen = {e.hash: (e.hash, e.idempotent_id, e.timestamp) for e in stored}
+        seen = {e.hash: (e.hash, e.idempotent_id, e.timestamp) for e in stored if _is_known_by_hash(e)}
         await transaction.change_each("save_seen", [*seen.values()])
         await transaction.change_each("add_events", [_detail(e) for e in stored if not e.counted_only])
         await _add_to_aggregates(transaction, stored)
@@ -66,7 +66,8 @@ async def count(transaction: Transaction, events: Sequence[Event], now: int, kno
 
 
 async def _settled(transaction: Transaction, events: Sequence[Event], now: int) -> Settled:
-    hashes = {h for event in events for h in (event.hash, event.hash_before) if isinstance(h, str)}
+    by_hash = [event for event in events if _is_known_by_hash(event)]
+    hashes = {h for event in by_hash for h in (event.hash, event.hash_before) if isinstance(h, str)}
     seen = {h: (id_, at) for h, id_, at in await transaction.select_each("seen_by_hash", [(h,) for h in hashes])}
     in_doubt = [(e.idempotent_id, e.hash) for e in events if _is_in_doubt(e, seen, now)]
     counted = {(id_, hashed) for id_, hashed in await transaction.select_each("events_by_key", in_doubt)}
@@ -86,7 +87,12 @@ def _is_in_doubt(event: Event, seen: dict[str, tuple[str, int]], now: int) -> bo
     """Whether only the details know if it was counted: its hash may be gone by now, or be that of a later request."""
     if event.hash in seen:
         return seen[event.hash][0] != event.idempotent_id
-    return event.timestamp < now - SURELY_SEEN_MS
+    return not _is_known_by_hash(event) or event.timestamp < now - SURELY_SEEN_MS
+
+
+def _is_known_by_hash(event: Event) -> bool:
+    """All others have an id that nobody else has, and details to be known by. Hashes cost a page of the disk each."""
+    return event.is_repeatable or event.counted_only
 
 
 def _is_repeat(event: Event, seen: dict[str, tuple[str, int]]) -> bool:

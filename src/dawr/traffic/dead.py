@@ -135,5 +135,5 @@ async def _put_back(transaction: Transaction, seqs: Sequence[int], now: int) -> 
 
 async def _take(transaction: Transaction, seqs: Sequence[int]) -> list[tuple[int, int, str]]:
     """In their order."""
-    rows = await transaction.select_each("take_dead", [(seq,) for seq in sorted(set(seqs))])
+    rows = await transaction.select_each("take_dead", [(seq,) for seq in sorted(seqs)])
     return sorted([(seq, hour, body) for seq, hour, body in rows])

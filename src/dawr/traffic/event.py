@@ -43,10 +43,8 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, rename="c
     """Under the key of the day before, in its last ten minutes: a repeat from before midnight is known by it."""
     counted_only: bool = False
     """Left out of the details by sampling."""
-
-    def __post_init__(self) -> None:
-        if self.idempotent_id != id_of(self.timestamp, self.hash):
-            raise ValueError("the id is not that of this time and hash")
+    is_repeatable: bool = False
+    """Its request id is a trusted proxy's: the same request may come again, through another process too."""
 
 
 def outcome_of(status: int, *, by_rule: bool = False) -> Outcome:
@@ -73,7 +71,10 @@ def encoded(event: Event) -> bytes:
 
 def decoded(body: str | bytes) -> Event:
     """Raises `msgspec.MsgspecError` for what is no event."""
-    return _decode(body)
+    event = _decode(body)
+    if event.idempotent_id != id_of(event.timestamp, event.hash):
+        raise msgspec.ValidationError("The id is not that of this time and hash.")
+    return event
 
 
 class _Timed(msgspec.Struct):

@@ -22,7 +22,7 @@ from dawr.traffic.database import DatabaseAway, Transaction, Value, journal, sta
 T = TypeVar("T")
 
 BUSY_MS = 5000
-FILE = "traffic.sqlite"
+CHECKPOINT_PAGES = 4000
 A_ROWS_FAULT = (apsw.ConstraintError, apsw.MismatchError, apsw.RangeError, apsw.TooBigError)
 """The file will not take a row. Whatever else it says is about itself, and about no message."""
 
@@ -108,6 +108,7 @@ class SqliteDatabase:
                 connection = apsw.Connection(str(self.path))
                 begin_wal(connection, busy_ms=BUSY_MS)
                 connection.execute("PRAGMA synchronous = NORMAL")
+                connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
                 self._connection = connection
         return self._connection
 

@@ -1,0 +1,156 @@
+"""From spools to the queue: each line once, whatever goes wrong on the way, on both databases."""
+
+from collections.abc import Sequence
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from dawr.traffic.database import Database, DatabaseAway
+from dawr.traffic.event import MS_PER_HOUR, Event, encoded
+from dawr.traffic.shipping import ASK_AGAIN_MS, Shipper
+from dawr.traffic.spool import HEADER, Spool, framed
+from tests.traffic.builders import NOON, an_event
+from tests.traffic.faults import FaultyDatabase
+from tests.traffic.tables import rows_of
+
+LINES = 30
+QUEUED = "SELECT hour, body FROM traffic_queue ORDER BY seq"
+LEDGER = "SELECT hour, answered, spooled, queued, damaged, lost FROM traffic_ledger ORDER BY hour"
+
+_names = count(1)
+
+
+def written(spools: Path, events: Sequence[Event]) -> Spool:
+    """By a process that still runs."""
+    spool = Spool(spools, lambda: f"{next(_names):04}")
+    for event in events:
+        spool.append(encoded(event), event.timestamp)
+        spool.count_answer()
+    return spool
+
+
+async def bodies(database: Database) -> list[str]:
+    return [body for _, body in await rows_of(database, QUEUED)]
+
+
+async def test_each_line_comes_once_while_its_process_goes_on(database: Database, tmp_path: Path) -> None:
+    events = [an_event(number) for number in range(LINES)]
+    shipper = Shipper(database, tmp_path, lambda: NOON)
+    with written(tmp_path, events[:10]) as spool:
+        assert await shipper.ship() == 10
+        assert await shipper.ship() == 0
+        for event in events[10:]:
+            spool.append(encoded(event), NOON)
+
+        assert await shipper.ship() == LINES - 10
+
+        assert await bodies(database) == [encoded(event).decode() for event in events]
+        assert await rows_of(database, LEDGER) == [(NOON, 10, LINES, LINES, 0, 0)]
+        assert len(list(tmp_path.glob("*.spool"))) == 1
+
+
+async def test_the_spool_of_a_process_that_is_gone_is_removed_and_forgotten(database: Database, tmp_path: Path) -> None:
+    written(tmp_path, [an_event(1)]).close()
+    written(tmp_path, [an_event(2)]).close()
+
+    assert await Shipper(database, tmp_path, lambda: NOON).ship() == 2
+
+    assert list(tmp_path.glob("*.spool")) == []
+    assert await rows_of(database, "SELECT spool FROM traffic_spools") == []
+
+
+async def test_a_torn_line_is_set_aside_and_counted_and_its_mates_are_shipped(
+    database: Database, tmp_path: Path
+) -> None:
+    torn = framed(b"{}")[:-3] + b"\xff\0"
+    lines = framed(b'"first"') + b"deadbeef {}\n" + framed(b'"last"') + torn
+    (tmp_path / f"{NOON:013}-x.spool").write_bytes(HEADER + lines)
+
+    await Shipper(database, tmp_path, lambda: NOON + 1).ship()
+
+    dead = await rows_of(database, "SELECT at, hour, kind, tries, body FROM traffic_dead ORDER BY seq")
+    assert await bodies(database) == ['"first"', '"last"']
+    assert dead == [
+        (NOON + 1, NOON, "damaged", 0, "deadbeef {}"),
+        (NOON + 1, NOON, "damaged", 0, repr(torn)[2:-1]),
+    ]
+    assert await rows_of(database, LEDGER) == [(NOON, 0, 2, 2, 2, 0)]
+
+
+async def test_over_the_full_hour_each_hour_has_its_own(database: Database, tmp_path: Path) -> None:
+    """The process also lost some in either hour, and says so."""
+    events = [an_event(number, at=NOON + MS_PER_HOUR - 2 + number) for number in range(5)]
+    spool = written(tmp_path, events)
+    spool.append(b'{"lost":[[%d,7],[%d,1]]}' % (NOON, NOON + MS_PER_HOUR), NOON + MS_PER_HOUR)
+    spool.close()
+
+    await Shipper(database, tmp_path, lambda: NOON).ship()
+
+    assert await rows_of(database, LEDGER) == [(NOON, 2, 2, 2, 0, 7), (NOON + MS_PER_HOUR, 3, 3, 3, 0, 1)]
+
+
+async def test_wherever_the_database_goes_away_each_line_comes_once(database: Database, tmp_path: Path) -> None:
+    """Also when it had committed, and could not say so."""
+    expected: list[str] = []
+    for moment in count(1):
+        events = [an_event(1000 * moment + number) for number in range(3)]
+        expected += [encoded(event).decode() for event in events]
+        faulty = FaultyDatabase(database, moment)
+        shipper = Shipper(faulty, tmp_path, lambda: NOON)
+        with written(tmp_path, events[:2]) as spool:
+            await shipped(shipper)
+            spool.append(encoded(events[2]), NOON)
+            await shipped(shipper)
+        await shipped(shipper)
+        await shipped(shipper)
+
+        assert await bodies(database) == expected, moment
+        assert list(tmp_path.glob("*.spool")) == []
+        if not faulty.has_failed:
+            break
+    assert moment > 15
+
+
+async def shipped(shipper: Shipper) -> None:
+    try:
+        await shipper.ship()
+    except DatabaseAway:
+        await shipper.ship()
+
+
+async def test_a_database_that_lost_what_it_had_said_gets_it_again(database: Database, tmp_path: Path) -> None:
+    """As a server that crashed before its disk had the last commits."""
+    now = NOON
+    shipper = Shipper(database, tmp_path, lambda: now)
+    with written(tmp_path, [an_event(number) for number in range(LINES)]):
+        await shipper.ship()
+        await rows_of(database, "DELETE FROM traffic_queue")
+        await rows_of(database, "DELETE FROM traffic_spools")
+
+        now += ASK_AGAIN_MS
+
+        assert await shipper.ship() == LINES
+        assert len(await bodies(database)) == LINES
+
+
+async def test_a_server_that_crashed_before_the_sync_keeps_the_spool(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(tmp_path, [an_event(1)]).close()
+    own = database.sync
+
+    async def crashed_before() -> None:
+        await rows_of(database, "DELETE FROM traffic_queue")
+        await rows_of(database, "DELETE FROM traffic_spools")
+        monkeypatch.setattr(database, "sync", own)
+
+    monkeypatch.setattr(database, "sync", crashed_before)
+    shipper = Shipper(database, tmp_path, lambda: NOON)
+
+    await shipper.ship()
+    assert len(list(tmp_path.glob("*.spool"))) == 1
+    await shipper.ship()
+
+    assert await bodies(database) == [encoded(an_event(1)).decode()]
+    assert list(tmp_path.glob("*.spool")) == []
