@@ -16,6 +16,8 @@ from tests.cli.installations import Installation
 from tests.cli.statistics import counted, open_statistics, rows_in, with_statistics
 from tests.traffic.tables import a_dead_letter, a_heartbeat
 
+STOPPED = "No traffic process runs; the spool takes {} bytes, and what is in it is counted when one does."
+
 
 def found_in(installation: Installation, **settings: str) -> list[tuple[str, str]]:
     given = {name.removeprefix("DAWR_").lower(): str(value) for name, value in installation.settings.items()}
@@ -44,7 +46,7 @@ def test_a_stopped_installation_is_fine_and_says_what_waits_on_its_disk(embedded
     with_statistics(embedded, lambda database: counted(database, now() - 10**9, poison=0))
     (traffic_in(str(embedded.settings["DAWR_DATA"])).spools / "1-x.spool").write_bytes(bytes(1234))
 
-    assert found_in(embedded) == [("fine", "No traffic process runs; 1,234 bytes wait in the spool until one does.")]
+    assert found_in(embedded) == [("fine", STOPPED.format("1,234"))]
 
 
 def test_a_running_traffic_process_is_seen_by_its_lock(embedded: Installation) -> None:
@@ -55,7 +57,7 @@ def test_a_running_traffic_process_is_seen_by_its_lock(embedded: Installation) -
     os.close(handle)
 
     assert found == [
-        ("fine", "A traffic process runs; 0 bytes wait in the spool of this host."),
+        ("fine", "A traffic process runs; the spool of this host takes 0 bytes."),
         ("fine", "The traffic statistics can be relied on: `dawr traffic verify` proves it."),
     ]
 
@@ -106,4 +108,4 @@ def test_the_whole_check_looks_at_them(embedded: Installation) -> None:
     done = run_here(embedded, "check", DAWR_PORT="0", DAWR_TRAFFIC="on")
 
     assert done.exit_code == 0
-    assert "✓  No traffic process runs; 0 bytes wait in the spool until one does.\n" in done.said
+    assert f"✓  {STOPPED.format(0)}\n" in done.said

@@ -15,8 +15,8 @@ Key = tuple[Any, ...]
 
 def must_be_counted_once(database: Path | str, load: Load) -> int:
     """Answered ⊆ counted ⊆ sent, and each once. How many were counted without an answer."""
-    ids = [request for (request,) in rows_of(database, "SELECT request_id FROM traffic_events")]
-    ours = Counter(request for request in ids if request.startswith("ray-"))
+    ids = rows_of(database, "SELECT request_id, correlation_id FROM traffic_events")
+    ours = Counter(one for both in ids for one in both if one.startswith("ray-"))
     twice = [request for request, times in ours.items() if times > 1]
 
     assert twice == []

@@ -1,7 +1,8 @@
 """Requests that are remembered from outside: which were sent, and which were answered.
 
-Each has an id of its own, as a proxy in front would give it (`CF-Ray`). What was not answered is not sent again:
-it may have been counted or not. Some that were answered are repeated, over another connection.
+Most have an id of their own, as a proxy in front would give it (`CF-Ray`); the others are known by their correlation id.
+What was not answered is not sent again: it may have been counted or not. Some that were answered are repeated, over
+another connection.
 """
 
 import contextlib
@@ -14,10 +15,12 @@ from collections.abc import Callable, Iterator
 from tests.running import eventually
 
 LANES = 4
-REPEATED = 0.01
+REPEATED = 0.0125
+"""Of those that have an id: 1 % of all."""
 ANSWER_SECONDS = 60.0
 DOWN_SECONDS = 90.0
-HEAD = "GET {path} HTTP/1.1\r\nhost: localhost\r\ncf-ray: {ray}\r\ncf-connecting-ip: {client}\r\n\r\n"
+WITHOUT_ID = 0.2
+HEAD = "GET {path} HTTP/1.1\r\nhost: localhost\r\n{name}: {ray}\r\ncf-connecting-ip: {client}\r\n\r\n"
 
 
 class Load:
@@ -63,9 +66,11 @@ class Load:
         for number in range(self.requests // LANES):
             ray = f"ray-{lane}-{number}"
             path = chance.choice(self._paths).format(number=f"{lane}-{number}")
-            request = HEAD.format(path=path, ray=ray, client=f"10.0.{lane}.{number % 50}").encode()
+            has_id = chance.random() >= WITHOUT_ID
+            name, client = "cf-ray" if has_id else "x-correlation-id", f"10.{lane}.{number // 250}.{number % 250}"
+            request = HEAD.format(path=path, name=name, ray=ray, client=client).encode()
             self._ask(connection, ray, path, request)
-            if chance.random() < REPEATED and ray in self.answered:
+            if has_id and chance.random() < REPEATED and ray in self.answered:
                 again = Connection(self._port)
                 self._ask(again, ray, path, request)
                 self.repeated[ray] += 1

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import duckdb
+import pytest
 
 from dawr.traffic.archive.part import Step
 from dawr.traffic.archive.records import all_records
@@ -16,6 +17,8 @@ DAY = day_of(NOON)
 LATER = DAY + 4 * MS_PER_DAY + 2 * MS_PER_HOUR
 """02:00 of the first day on which every row of the day is older than three days."""
 FILE = "2024-11-07.0.parquet"
+ON_SQLITE = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+"""For what is the same on both: the statements that it runs are held on both by other tests."""
 
 Row = tuple[Any, ...]
 

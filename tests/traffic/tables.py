@@ -11,7 +11,7 @@ from dawr.traffic.event import Event, encoded, hour_of
 from dawr.traffic.ledger import Entries, add_to_ledger
 from dawr.traffic.postgres import PostgresTransaction
 from dawr.traffic.sqlite import SqliteTransaction
-from dawr.traffic.status import HostStatus, Status
+from dawr.traffic.status import Heartbeat, Status
 from tests.traffic.builders import NOON
 
 WELL = Status(
@@ -28,7 +28,7 @@ WELL = Status(
     rpm=0,
     peak_rpm=0,
     snapshot_age_seconds=None,
-    heartbeats=(HostStatus("one", 1, "1", 5.0, 60.0, 0, 0, ""),),
+    heartbeats=(Heartbeat("one", 1, "1", 5.0, 60.0, 0, 0, ""),),
     alerts=(),
 )
 

@@ -6,13 +6,13 @@ import msgspec
 import pytest
 
 from dawr.traffic.alert_rules import GIGABYTE, MEGABYTE, Before, Bounds, Picture, judge
-from dawr.traffic.status import HostStatus
+from dawr.traffic.status import Heartbeat
 from tests.traffic.tables import WELL
 
 BEAT = WELL.heartbeats[0]
 
 
-def a_beat(host: str = "one", **fields: Any) -> HostStatus:  # noqa: ANN401 - any field of a heartbeat
+def a_beat(host: str = "one", **fields: Any) -> Heartbeat:  # noqa: ANN401 - any field of a heartbeat
     return msgspec.structs.replace(BEAT, host=host, **fields)
 
 

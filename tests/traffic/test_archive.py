@@ -13,11 +13,19 @@ from dawr.traffic.archive.part import ArchiveFailed, Step
 from dawr.traffic.database import Database
 from dawr.traffic.directory import TrafficDirectory
 from dawr.traffic.event import MS_PER_DAY
-from tests.traffic.archives import DAY, FILE, LATER, Stopped, a_day_of, archived, in_files, live, stopping_after
+from tests.traffic.archives import (
+    DAY,
+    FILE,
+    LATER,
+    ON_SQLITE,
+    Stopped,
+    a_day_of,
+    archived,
+    in_files,
+    live,
+    stopping_after,
+)
 from tests.traffic.builders import NOON, an_event, counted
-
-ON_SQLITE = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
-"""What is the same on both: the part that the database has in it is held by other tests."""
 
 
 @pytest.fixture
@@ -104,6 +112,22 @@ async def test_stopped_at_any_step_another_run_neither_loses_nor_doubles(
     assert set(kept) > set(everything)
     assert await live(database) == []
     assert [path.name for path in directory.archive.glob(".*")] == [".lock"]
+
+
+@ON_SQLITE
+async def test_stopped_after_the_last_row_was_deleted_the_next_run_closes_the_record(
+    database: Database, directory: TrafficDirectory
+) -> None:
+    everything = await a_day_of(database, 1500)
+    with pytest.raises(Stopped):
+        await archive_due(database, directory, LATER, progress=stopping_after("deleted"))
+    assert await live(database) == []
+
+    (part,) = await archive_due(database, directory, LATER)
+
+    assert (part.file, part.rows) == (FILE, 1500)
+    assert sorted(await archived(database, directory)) == everything
+    assert await archive_due(database, directory, LATER) == []
 
 
 async def test_an_event_that_comes_while_rows_are_deleted_stays(

@@ -1,15 +1,16 @@
 """From the queue to details and aggregates: in batches, each once, and poison holds up nobody. On both databases."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 from dawr.reliability.lease import Fence, LeaseLost, Leases
 from dawr.traffic.collector import Answered, Collector
 from dawr.traffic.consumer import Consumer
-from dawr.traffic.database import Database, DatabaseAway
+from dawr.traffic.database import Database, DatabaseAway, Transaction
 from dawr.traffic.event import MS_PER_DAY, MS_PER_HOUR, day_of, encoded
 from dawr.traffic.keys import VisitorKeys
 from dawr.traffic.shipping import Shipper
@@ -18,6 +19,8 @@ from tests.builders import DrivenClock
 from tests.traffic.builders import NOON, an_event
 from tests.traffic.faults import FaultyDatabase
 from tests.traffic.tables import rows_of
+
+T = TypeVar("T")
 
 LEASE = "traffic-events"
 STEP_MS = 100
@@ -41,11 +44,12 @@ class Consuming:
         self.batches: list[int] = []
         self.consumer = Consumer(database, self.clock, told=self._hear)
         self.leases = Leases(database, self.clock)
+        self.fence = Fence(LEASE, 0)
 
-    async def begin(self) -> Fence:
+    async def take(self) -> Fence:
+        """The lease, also from whoever has it: as if that was frozen until its time was over."""
         fence = await self.leases.take(LEASE, "this one")
         assert fence is not None
-        self.fence = fence
         return fence
 
     async def arrive(self, *bodies: str) -> None:
@@ -72,7 +76,7 @@ async def consuming(database: Database) -> Consuming:
     made = Consuming(database)
     if "Sqlite" in type(database).__name__:
         await rows_of(database, REFUSING)
-    await made.begin()
+    made.fence = await made.take()
     return made
 
 
@@ -153,21 +157,22 @@ async def test_what_fails_waits_for_itself_alone(consuming: Consuming) -> None:
 async def test_wherever_the_database_goes_away_nothing_is_lost_or_doubled(consuming: Consuming) -> None:
     """Also when it had committed, and could not say so. Each round has mates, poison of both kinds, and a repeat."""
     expected = 0
-    for moment in itertools.count(1):
-        numbers = range(10 * moment, 10 * moment + 5)
+    is_quick = "Sqlite" in type(consuming.database).__name__
+    for rounds, moment in enumerate(itertools.count(1, 1 if is_quick else 7), start=1):
+        numbers = range(10 * moment, 10 * moment + 3)
         refused = encoded(an_event(10 * moment, path=REFUSED)).decode()
         await consuming.arrive(*bodies(numbers), "{}", refused, *bodies(numbers[:1]))
         expected += len(numbers)
         faulty = FaultyDatabase(consuming.database, moment)
-        consumer = Consumer(faulty, consuming.clock)
+        consumer = Consumer(faulty, consuming.clock, retries=0)
         while await consuming.waiting():
-            consuming.clock.advance(seconds=20)
+            consuming.clock.advance(seconds=5)
             await consumed(consumer, consuming.fence)
 
         [(requests,)] = await rows_of(consuming.database, "SELECT sum(requests) FROM traffic_minutes")
         assert len(set(await consuming.counted())) == len(await consuming.counted()) == expected == requests
         ledger = await rows_of(consuming.database, LEDGER)
-        assert ledger == [(NOON, expected, expected, moment, 2 * moment)]
+        assert ledger == [(NOON, expected, expected, rounds, 2 * rounds)]
         if not faulty.has_failed:
             break
     assert moment > 50
@@ -182,14 +187,13 @@ async def consumed(consumer: Consumer, fence: Fence) -> None:
 
 async def test_a_consumer_that_was_frozen_past_its_lease_changes_nothing(consuming: Consuming) -> None:
     await consuming.arrive(*bodies(range(100)), "{}", encoded(an_event(1, path=REFUSED)).decode())
-    consuming.clock.advance(hours=1)
-    another = await consuming.leases.take(LEASE, "another")
+    another = await consuming.take()
     before = await everything(consuming.database)
 
     with pytest.raises(LeaseLost):
         await consuming.consume()
     unchanged = await everything(consuming.database)
-    await Consumer(consuming.database, consuming.clock).consume(another or consuming.fence)
+    await Consumer(consuming.database, consuming.clock).consume(another)
 
     assert unchanged == before
     assert await consuming.counted() == list(range(100))
@@ -200,22 +204,21 @@ async def test_one_that_is_frozen_while_it_looks_for_poison_changes_nothing_more
 ) -> None:
     """Half of a batch is stored under its lease; then another takes over, and has all the rest to itself."""
     await consuming.arrive(*bodies(range(50)), encoded(an_event(1, path=REFUSED)).decode(), *bodies(range(50, 99)))
-    own, works = consuming.database.transact, itertools.count(1)
+    own, works, before = consuming.database.transact, itertools.count(1), list[object]()
 
-    async def transact(work: object) -> object:
+    async def transact(work: Callable[[Transaction], Awaitable[T]]) -> T:
         if next(works) == 3:
             monkeypatch.setattr(consuming.database, "transact", own)
-            consuming.clock.advance(hours=1)
-            consuming.taken = await consuming.leases.take(LEASE, "another")
-            consuming.before = await everything(consuming.database)
-        return await own(work)  # type: ignore[arg-type] # whatever it is
+            await consuming.take()
+            before.extend(await everything(consuming.database))
+        return await own(work)
 
     monkeypatch.setattr(consuming.database, "transact", transact)
 
     with pytest.raises(LeaseLost):
         await consuming.consume()
 
-    assert consuming.before == await everything(consuming.database)
+    assert before == await everything(consuming.database)
     assert 0 < len(await consuming.counted()) < 99
 
 
@@ -268,7 +271,6 @@ async def test_a_request_that_comes_again_through_another_worker_counts_once_for
     clock.advance(seconds=5)
     await consuming.consume()
 
-    ids = [id_ for (id_,) in await rows_of(consuming.database, "SELECT id FROM traffic_events ORDER BY at")]
-    assert ids[: 1 if is_repeat else 2] == [first] if is_repeat else [first, again]
-    assert len(ids) == (2 if is_repeat else 3)
+    rows = await rows_of(consuming.database, "SELECT id FROM traffic_events WHERE request_id = 'ray' ORDER BY at")
+    assert [id_ for (id_,) in rows] == ([first] if is_repeat else [first, again])
     assert sum(row[3] for row in await rows_of(consuming.database, LEDGER)) == int(is_repeat)

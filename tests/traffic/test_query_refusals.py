@@ -108,6 +108,10 @@ WITH more AS (INSERT INTO traffic_events SELECT * FROM traffic_events RETURNING 
 WITH other AS (UPDATE traffic_events SET status = 1 RETURNING *) SELECT * FROM other
 SELECT * FROM duckdb_settings()
 SELECT * FROM duckdb_secrets()
+SELECT * FROM which_secret('s3://bucket', 's3')
+SELECT * FROM test_all_types()
+SELECT * FROM icu_calendar_names()
+SELECT * FROM histogram(traffic_events, status)
 SELECT * FROM duckdb_variables()
 SELECT * FROM duckdb_extensions()
 SELECT * FROM enable_logging()

@@ -19,7 +19,7 @@ from dawr.traffic.database import Database
 from dawr.traffic.directory import TrafficDirectory
 from dawr.traffic.event import MS_PER_DAY, MS_PER_HOUR, hour_of
 from dawr.traffic.ledger import Entries, add_to_ledger
-from tests.traffic.archives import DAY, FILE, LATER, Stopped, a_day_of, live, stopping_after
+from tests.traffic.archives import DAY, FILE, LATER, ON_SQLITE, Stopped, a_day_of, live, stopping_after
 from tests.traffic.builders import NOON, an_event, counted
 
 TWO = 2 * MS_PER_HOUR
@@ -67,6 +67,7 @@ async def test_without_an_archive_details_end_after_thirty_days_and_are_accounte
     assert len(await live(database)) == 1
 
 
+@ON_SQLITE
 async def test_details_whose_file_was_never_read_back_end_with_it(
     database: Database, directory: TrafficDirectory
 ) -> None:
@@ -96,10 +97,10 @@ async def test_aggregates_end_after_ninety_days(database: Database, directory: T
     assert {name: len(rows) for name, rows in left.items()} == {"next_hours": 2400, "next_minutes": 1, "next_ledger": 1}
     assert {row[1] for row in left["next_hours"]} == {DAY + MS_PER_DAY, hour_of(NOON) + MS_PER_DAY}
     assert [record.day for record in await all_records(database)] == [DAY + MS_PER_DAY]
-    assert await expire_aggregates(database, DAY + 92 * MS_PER_DAY) == await everything_of_a_day(1200)
+    assert await expire_aggregates(database, DAY + 92 * MS_PER_DAY) == everything_of_a_day(1200)
 
 
-async def everything_of_a_day(paths: int) -> int:
+def everything_of_a_day(paths: int) -> int:
     """Two spans of hours, buckets and visitors (of each path, and of all paths together); minute, ledger, record."""
     visitors = 1000 // 2
     return 2 * (paths + paths + paths + visitors) + 3
@@ -119,6 +120,7 @@ async def test_archive_files_are_kept_for_as_long_as_is_said(database: Database,
     assert list(directory.archive.glob("*.parquet")) == []
 
 
+@ON_SQLITE
 async def test_a_file_whose_rows_were_not_deleted_yet_is_not_removed(
     database: Database, directory: TrafficDirectory
 ) -> None:
@@ -129,6 +131,7 @@ async def test_a_file_whose_rows_were_not_deleted_yet_is_not_removed(
     assert await remove_archives(database, directory, DAY + 100 * MS_PER_DAY, days=10) == []
 
 
+@ON_SQLITE
 async def test_every_night_does_all_of_it_and_tells_a_failed_archive_last(
     database: Database, directory: TrafficDirectory
 ) -> None:
@@ -148,6 +151,7 @@ async def test_every_night_does_all_of_it_and_tells_a_failed_archive_last(
     assert len(await live(database)) == 1
 
 
+@ON_SQLITE
 async def test_a_night_without_the_extra_lets_details_end(
     database: Database, directory: TrafficDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:

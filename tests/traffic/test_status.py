@@ -9,9 +9,10 @@ import pytest
 from dawr.traffic import status as module
 from dawr.traffic.database import Database, statements
 from dawr.traffic.event import MS_PER_DAY, MS_PER_HOUR, MS_PER_MINUTE
-from dawr.traffic.status import MOST_COUNTED, HostStatus, failed_gates, status
+from dawr.traffic.status import MOST_COUNTED, Heartbeat, failed_gates, status
 from tests.traffic.builders import NOON, an_event, counted
 from tests.traffic.tables import (
+    WELL,
     a_damaged_line,
     a_dead_letter,
     a_heartbeat,
@@ -107,7 +108,7 @@ async def test_dead_letters_and_damaged_lines_are_told_apart(database: Database)
         ({"lost": 1}, "1 events of 24 hours were lost: no disk and no memory would take them."),
         ({"heartbeats": ()}, "No traffic process runs: nothing is counted."),
         (
-            {"heartbeats": (HostStatus("two", 1, "1", 181.0, 999.0, 0, 0, ""), *WELL.heartbeats)},
+            {"heartbeats": (Heartbeat("two", 1, "1", 181.0, 999.0, 0, 0, ""), *WELL.heartbeats)},
             "No heartbeat for more than 3 minutes: two.",
         ),
     ],
@@ -119,7 +120,7 @@ def test_a_gate_that_does_not_hold_is_named(unwell: dict[str, object], sentence:
 
 def test_every_gate_holds_up_to_its_bound() -> None:
     at_the_bound = msgspec.structs.replace(
-        WELL, consumed=999, backlog=99, heartbeats=(HostStatus("one", 1, "1", 180.0, 999.0, 0, 0, ""),)
+        WELL, consumed=999, backlog=99, heartbeats=(Heartbeat("one", 1, "1", 180.0, 999.0, 0, 0, ""),)
     )
 
     assert failed_gates(at_the_bound) == []

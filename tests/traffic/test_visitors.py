@@ -170,6 +170,7 @@ async def test_many_visitors_are_within_two_per_cent_in_nearly_every_range(
     await database.create_tables()
     by_hour = [{hash_of(chance.randrange(most)) for _ in range(most // 8)} for _ in range(24)]
     rows = [(MS_PER_HOUR, DAY + h * MS_PER_HOUR, ALL_PATHS, v) for h in range(24) for v in sorted(by_hour[h])[:KEPT]]
+    rows += [(MS_PER_DAY, DAY, ALL_PATHS, v) for v in sorted(set[str]().union(*by_hour))[:KEPT]]
     await database.transact(lambda transaction: transaction.change_each("add_visitors", rows))
 
     close = held = 0

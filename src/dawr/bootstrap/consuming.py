@@ -11,6 +11,7 @@ import signal
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
+from pathlib import Path
 
 import msgspec
 import structlog
@@ -25,6 +26,7 @@ from dawr.ports import StoreAway
 from dawr.reliability.lease import LEASE_MS, Lease, Leases
 from dawr.reliability.works import Work, Works
 from dawr.settings import Settings, from_environment
+from dawr.stores.data_directory import DataDirectory, DataDirectoryUnfit
 from dawr.traffic import snapshot
 from dawr.traffic.care import Care
 from dawr.traffic.commands import Commands
@@ -60,10 +62,21 @@ async def consume(settings: Settings, *, ends_with_input: bool) -> None:
     if not holding.done():
         holding.cancel()
         return
+    _must_be_here(settings)
     os.nice(NICENESS)
     async with _running(settings, directory, name=_named(holding.result())):
         await stopped.wait()
     os.close(holding.result())
+
+
+def _must_be_here(settings: Settings) -> None:
+    """What was written down since belongs to where the installation has moved to."""
+    to = DataDirectory(Path(settings.data)).moved_to()
+    if to is not None and not settings.database_url:
+        raise DataDirectoryUnfit(
+            f"The installation in {settings.data} has moved to {to}: its requests are counted there. "
+            "Set DAWR_DATABASE_URL to that database."
+        )
 
 
 @asynccontextmanager

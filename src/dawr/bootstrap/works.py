@@ -2,7 +2,8 @@
 
 import os
 import socket
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 
 from dawr.bootstrap.system import SystemIds, now
 from dawr.bootstrap.traffic import TrafficProcessEnded
@@ -37,14 +38,7 @@ def works_of(
     ids: SystemIds,
     beside: Iterable[Work] = (),
 ) -> Works:
-    holder, lease_ms = f"{socket.gethostname()} {os.getpid()} {ids.token()}", LEASE_MS
-    if not settings.database_url:
-        # The embedded file has one server, which gets its leases back at once when it starts again.
-        holder, lease_ms = "the embedded server", EMBEDDED_LEASE_MS
-
-    def lease(name: str) -> Lease:
-        return Lease(store.leases, name, holder=holder, lease_ms=lease_ms)
-
+    lease = _leases_of(settings, store, ids)
     sweeper = clockwork.Sweeper(engine, store)
     ringer = clockwork.Ringer(engine, store, now)
     works = [
@@ -69,3 +63,12 @@ def works_of(
         expected=(StoreFault, Busy, DatabaseAway, TrafficProcessEnded),
         count=instruments.metrics.work_failed,
     )
+
+
+def _leases_of(settings: Settings, store: Store, ids: SystemIds) -> Callable[[str], Lease]:
+    """This process's part in what one of all does, by the name of the work."""
+    holder, lease_ms = f"{socket.gethostname()} {os.getpid()} {ids.token()}", LEASE_MS
+    if not settings.database_url:
+        # The embedded file has one server, which gets its leases back at once when it starts again.
+        holder, lease_ms = "the embedded server", EMBEDDED_LEASE_MS
+    return partial(Lease, store.leases, holder=holder, lease_ms=lease_ms)

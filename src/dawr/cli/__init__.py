@@ -9,6 +9,7 @@ from dawr import __version__
 COMMANDS = {
     "demo": "Start the sample venues.",
     "serve": "Serve this installation.",
+    "consume": "Count requests where no server does so by itself.",
     "migrate": "Bring the database's schema up to date.",
     "check": "Look an installation over and explain what is wrong.",
     "backup": "Copy the database while it is in use.",

@@ -175,7 +175,7 @@ def _keys(picture: Picture, bounds: Bounds) -> Iterator[Condition]:
 def _sizes(picture: Picture, bounds: Bounds) -> Iterator[Condition]:
     spool = max(picture.status.heartbeats, key=lambda beat: beat.spool_bytes, default=None)
     if spool is not None and spool.spool_bytes > bounds.spool_bytes[0]:
-        sentence = f"{spool.spool_bytes // MEGABYTE:,} MB wait in the spool of {spool.host}: at 256 MB it is full."
+        sentence = f"The spool of {spool.host} takes {spool.spool_bytes // MEGABYTE:,} MB: at 256 MB it is full."
         yield Condition("spool-large", _level(spool.spool_bytes > bounds.spool_bytes[1]), spool.spool_bytes, sentence)
     size = picture.table_bytes
     if size > bounds.table_bytes[0]:

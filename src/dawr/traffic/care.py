@@ -68,7 +68,8 @@ class Care:
             log.warning("traffic.archive-failed", reason=str(failure))
         else:
             self._memory.archive_failure = ""
-            log.info("traffic.archived", parts=len(done.archived))
+            if done.archived:
+                log.info("traffic.archived", parts=len(done.archived))
         self._night_at = now
 
     async def _tidy(self, now: int) -> None:

@@ -22,7 +22,7 @@ MOST_WAITING = 100
 MOST_SILENT_SECONDS = 180.0
 
 
-class HostStatus(msgspec.Struct, frozen=True):
+class Heartbeat(msgspec.Struct, frozen=True):
     """The traffic process of one host."""
 
     host: str
@@ -66,7 +66,7 @@ class Status(msgspec.Struct, frozen=True):
     peak_rpm: int
     """Of the busiest minute of the latest 24 hours."""
     snapshot_age_seconds: float | None
-    heartbeats: tuple[HostStatus, ...]
+    heartbeats: tuple[Heartbeat, ...]
     alerts: tuple[OpenAlert, ...]
 
     @property
@@ -153,13 +153,13 @@ def at_least(count: int) -> str:
     return f"{count:,}" if count < MOST_COUNTED else f"{MOST_COUNTED - 1:,} or more"
 
 
-def _heartbeat(row: tuple[str, int, str, int, int, int, int, str], now: int) -> HostStatus:
+def _heartbeat(row: tuple[str, int, str, int, int, int, int, str], now: int) -> Heartbeat:
     host, pid, version, began_at, beat_at, spool_bytes, key_day, key_check = row
     age, up = _seconds(beat_at, now), _seconds(began_at, now)
-    return HostStatus(host, pid, version, age, up, spool_bytes, key_day, key_check)
+    return Heartbeat(host, pid, version, age, up, spool_bytes, key_day, key_check)
 
 
-def _alive(beats: list[HostStatus]) -> list[HostStatus]:
+def _alive(beats: list[Heartbeat]) -> list[Heartbeat]:
     """All but hosts that are gone for good; the one that was heard last always counts."""
     last = min((beat.age_seconds for beat in beats), default=0.0)
     return [beat for beat in beats if beat.age_seconds <= max(last, GONE_AFTER_MS / 1000)]

@@ -38,7 +38,7 @@ async def look_at_traffic(settings: Settings, report: Report) -> None:
         )
         return
     is_counting = is_held(directory) if not settings.database_url else look_for_hosts(found, report)
-    look_at_waiting(size_of(directory.spools), report, is_counting=is_counting)
+    look_at_spool(size_of(directory.spools), report, is_counting=is_counting)
     look_at_status(found, report, is_counting=is_counting)
 
 
@@ -64,12 +64,15 @@ def look_for_hosts(found: Status, report: Report) -> bool:
     return bool(hosts)
 
 
-def look_at_waiting(waiting: int, report: Report, *, is_counting: bool) -> None:
-    """What a server that is stopped left behind is counted when one starts."""
+def look_at_spool(size: int, report: Report, *, is_counting: bool) -> None:
+    """A file stays there until its process is done with it, although its lines were counted."""
     if is_counting:
-        report.fine(f"A traffic process runs; {waiting:,} bytes wait in the spool of this host.", about="traffic")
+        report.fine(f"A traffic process runs; the spool of this host takes {size:,} bytes.", about="traffic")
     else:
-        report.fine(f"No traffic process runs; {waiting:,} bytes wait in the spool until one does.", about="traffic")
+        report.fine(
+            f"No traffic process runs; the spool takes {size:,} bytes, and what is in it is counted when one does.",
+            about="traffic",
+        )
 
 
 def look_at_status(found: Status, report: Report, *, is_counting: bool) -> None:

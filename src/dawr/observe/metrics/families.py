@@ -77,7 +77,7 @@ TRAFFIC_DEAD_LETTERS = Family(
     "dawr_traffic_dead_letters", "gauge", "Requests that could not be counted and wait for somebody.", several="most"
 )
 TRAFFIC_SPOOL_BYTES = Family(
-    "dawr_traffic_spool_bytes", "gauge", "What waits on this host's disk to be counted.", several="most"
+    "dawr_traffic_spool_bytes", "gauge", "What the spool of the traffic statistics takes on disk.", several="most"
 )
 TRAFFIC_ALERTS = Family(
     "dawr_traffic_alerts", "gauge", "Alerts of the traffic statistics that are open.", ("level",), several="most"
