@@ -151,6 +151,48 @@ async def test_nothing_more_is_deleted_when_another_host_took_the_record(
     assert len(await live(database)) == 50
 
 
+async def test_what_cannot_be_written_is_told_and_nothing_is_deleted(
+    database: Database, directory: TrafficDirectory
+) -> None:
+    everything = await a_day_of(database, 50)
+
+    def progress(step: Step) -> None:
+        if step.name == "read":
+            (directory.archive / ".2024-11-07.lines.unfinished").unlink()
+
+    with pytest.raises(ArchiveFailed, match=r"could not be written: .* Nothing was deleted"):
+        await archive_due(database, directory, LATER, progress=progress)
+
+    assert await live(database) == everything
+
+
+async def test_whoever_comes_second_on_another_host_leaves_the_day_alone(
+    database: Database, directory: TrafficDirectory
+) -> None:
+    everything = await a_day_of(database, 50)
+    first: list[asyncio.Task[int]] = []
+
+    def progress(step: Step) -> None:
+        if step.name == "read":
+            record = (DAY, 0, FILE, 50, "checksum", "sha256", LATER)
+            first.append(asyncio.create_task(database.change_rows("add_archive", *record)))
+
+    with pytest.raises(ArchiveFailed, match="Another host archives 2024-11-07 now"):
+        await archive_due(database, directory, LATER, progress=progress)
+
+    assert await first[0] == 1
+    assert await live(database) == everything
+    assert not list(directory.archive.glob("*.parquet"))
+
+
+async def test_a_folder_that_cannot_be_used_is_told(database: Database, directory: TrafficDirectory) -> None:
+    directory.path.mkdir()
+    directory.archive.touch()
+
+    with pytest.raises(ArchiveFailed, match="The folder of the archives cannot be used"):
+        await archive_due(database, directory, LATER)
+
+
 ARCHIVES = """
 import asyncio, os, signal, sys
 from pathlib import Path

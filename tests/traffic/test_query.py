@@ -117,6 +117,7 @@ async def test_values_that_json_has_no_word_for_come_as_text(database: Database,
         ("SELECT repeat('x', 100000000) FROM range(100)", "Out of Memory"),
         ("SELECT nothing FROM traffic_events", "nothing"),
         ("SELEC 1", "syntax error"),
+        ("SELECT at FROM traffic_events", 'the column "at" only in quotes'),
         ("", "Exactly one statement"),
     ],
 )

@@ -33,7 +33,7 @@ from dawr.traffic.commands import Commands
 from dawr.traffic.consumer import Consumer
 from dawr.traffic.database import Database, DatabaseAway
 from dawr.traffic.directory import TrafficDirectory, traffic_in
-from dawr.traffic.heartbeat import Heartbeat
+from dawr.traffic.heartbeat import HeartbeatWriter
 from dawr.traffic.shipping import Shipper
 from dawr.traffic.sqlite import SqliteDatabase
 
@@ -41,8 +41,6 @@ NICENESS = 10
 SHIP_SECONDS = 0.2
 CONSUME_SECONDS = 0.1
 BEAT_SECONDS = 10.0
-CARE_SECONDS = 10.0
-NIGHT_SECONDS = 60.0
 LOCK_SECONDS = 0.2
 EMBEDDED_LEASE_MS = 60 * 60 * 1000
 """Nobody waits for it, and a renewal is a write."""
@@ -84,7 +82,18 @@ async def _running(settings: Settings, directory: TrafficDirectory, *, name: str
     async with AsyncExitStack() as stack:
         database = await _opened(settings, directory)
         stack.push_async_callback(database.close)
-        await stack.enter_async_context(_works(settings, directory, database, name).running())
+        heartbeat = HeartbeatWriter(
+            database,
+            directory,
+            keys_of(settings, directory),
+            now,
+            host=f"{os.uname().nodename} {name[:SHOWN]}",
+            pid=os.getpid(),
+            version=__version__,
+        )
+        stack.push_async_callback(heartbeat.stop)
+        works = _works(settings, directory, database, name, heartbeat)
+        await stack.enter_async_context(works.running())
         await stack.enter_async_context(listening(directory.socket, _handlers(settings, directory, database)))
         yield
 
@@ -112,8 +121,9 @@ async def _opened(settings: Settings, directory: TrafficDirectory) -> Database:
     return database
 
 
-def _works(settings: Settings, directory: TrafficDirectory, database: Database, name: str) -> Works:
-    host = f"{os.uname().nodename} {name[:SHOWN]}"
+def _works(
+    settings: Settings, directory: TrafficDirectory, database: Database, name: str, heartbeat: HeartbeatWriter
+) -> Works:
     holder, lease_ms = f"{os.uname().nodename} {name}", LEASE_MS if settings.database_url else EMBEDDED_LEASE_MS
     leases = Leases(database, now)
     shipper = Shipper(database, directory.spools, now)
@@ -124,9 +134,6 @@ def _works(settings: Settings, directory: TrafficDirectory, database: Database, 
         wait_ms=settings.traffic_batch_seconds * 1000,
         retries=settings.traffic_retries,
         told=log.info if settings.traffic_log == "on" else None,
-    )
-    heartbeat = Heartbeat(
-        database, directory, keys_of(settings, directory), now, host=host, pid=os.getpid(), version=__version__
     )
     care = Care(
         database,
@@ -144,8 +151,7 @@ def _works(settings: Settings, directory: TrafficDirectory, database: Database, 
             Work(name="ship", run=shipper.ship, every=SHIP_SECONDS),
             Work(name="consume", run=consumer.consume, every=CONSUME_SECONDS, lease=lease(settings.traffic_queue)),
             Work(name="beat", run=heartbeat.beat, every=BEAT_SECONDS),
-            Work(name="care", run=care.look_after, every=CARE_SECONDS, lease=lease(f"{settings.traffic_queue}-care")),
-            Work(name="night", run=care.at_night, every=NIGHT_SECONDS, lease=lease(f"{settings.traffic_queue}-night")),
+            Work(name="care", run=care.go_on, lease=lease(f"{settings.traffic_queue}-care")),
         ],
         expected=(DatabaseAway,),
     )

@@ -21,7 +21,7 @@ from dawr.traffic.collector import Collector, Kept
 from dawr.traffic.database import Database
 from dawr.traffic.directory import TrafficDirectory, traffic_in
 from dawr.traffic.keys import KEY_BYTES, VisitorKeys
-from dawr.traffic.spool import Spool
+from dawr.traffic.spool import Spool, size_of
 from dawr.traffic.sqlite import SqliteDatabase
 from dawr.traffic.status import Status
 from dawr.traffic.view import TrafficProcessAway, TrafficView
@@ -43,6 +43,7 @@ class Traffic(NamedTuple):
     collector: Collector
     view: TrafficView
     works: tuple[Work, ...]
+    spools: Path
 
     def gauges(self) -> Mapping[Gauge, Callable[[], float]]:
         """What is measured of them once a second, as it was last seen."""
@@ -54,7 +55,7 @@ class Traffic(NamedTuple):
             families.TRAFFIC_BACKLOG: seen(lambda status: status.backlog),
             families.TRAFFIC_LAG_SECONDS: seen(lambda status: status.lag_seconds),
             families.TRAFFIC_DEAD_LETTERS: seen(lambda status: status.dead_letters),
-            families.TRAFFIC_SPOOL_BYTES: seen(lambda status: status.spool_bytes),
+            families.TRAFFIC_SPOOL_BYTES: lambda: size_of(self.spools),
             (families.TRAFFIC_ALERTS, "warning"): seen(lambda status: _open(status, "warning")),
             (families.TRAFFIC_ALERTS, "critical"): seen(lambda status: _open(status, "critical")),
             families.TRAFFIC_LOST: lambda: self.collector.spool.lost,
@@ -76,7 +77,7 @@ async def traffic_of(settings: Settings, environment: Mapping[str, str], *, slot
         if slot == 0:
             works.append(Work(name="traffic", run=TrafficProcess(settings, environment).keep))
         try:
-            yield Traffic(collector, view, tuple(works))
+            yield Traffic(collector, view, tuple(works), traffic_in(settings.data).spools)
         finally:
             collector.spool.close()
 

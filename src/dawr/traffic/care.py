@@ -3,6 +3,7 @@
 The nightly part moves details to the archive and ends what is too old. It takes its time, in a child process.
 """
 
+import asyncio
 from collections.abc import Callable
 
 from dawr.reliability.lease import Fence
@@ -12,11 +13,13 @@ from dawr.traffic.alerts import Memory, evaluate
 from dawr.traffic.archive.archiving import ArchiveFailed
 from dawr.traffic.archive.retention import is_archive_time, nightly
 from dawr.traffic.counting import SEEN_MS
-from dawr.traffic.database import Database
+from dawr.traffic.database import Database, DatabaseAway
 from dawr.traffic.directory import TrafficDirectory
 from dawr.traffic.event import MS_PER_HOUR, MS_PER_MINUTE
 from dawr.traffic.visitors import trim_visitors
 
+LOOK_SECONDS = 10.0
+NIGHT_SECONDS = 60.0
 AT_ONCE = 1000
 TRIMMED_MS = 2 * MS_PER_HOUR
 """Groups of visitors that began so long ago have been trimmed before."""
@@ -41,17 +44,28 @@ class Care:
         self._tidied_at = 0
         self._night_at: int | None = None
 
+    async def go_on(self, fence: Fence) -> None:
+        """For as long as the lease is ours."""
+        nights = asyncio.create_task(self._go_through_the_nights())
+        try:
+            while True:
+                await self.look_after(fence)
+                await asyncio.sleep(LOOK_SECONDS)
+        finally:
+            nights.cancel()
+            await asyncio.wait([nights])
+
     async def look_after(self, fence: Fence) -> None:
-        """Due every ten seconds."""
+        """Alerts first: they say whether the rest is done."""
         now = self._clock()
-        await snapshot.refresh(self._database, now)
         await evaluate(self._database, now, self._memory, fence)
+        await snapshot.refresh(self._database, now)
         if abs(now - self._tidied_at) >= MS_PER_MINUTE:
             self._tidied_at = now
             await self._tidy(now)
 
-    async def at_night(self, _: Fence) -> None:
-        """Due every minute; does something once a day."""
+    async def at_night(self) -> None:
+        """Move to the archive and delete what is due, if it is time for that."""
         now = self._clock()
         if not is_archive_time(now, self._night_at):
             return
@@ -71,6 +85,17 @@ class Care:
             if done.archived:
                 log.info("traffic.archived", parts=len(done.archived))
         self._night_at = now
+
+    async def _go_through_the_nights(self) -> None:
+        while True:
+            try:
+                await self.at_night()
+            except DatabaseAway as away:
+                log.warning("traffic.archive-failed", reason=str(away))
+            except Exception:
+                log.exception("traffic.archive-failed")
+                self._memory.archive_failure = "The archive failed; the fault was logged."
+            await asyncio.sleep(NIGHT_SECONDS)
 
     async def _tidy(self, now: int) -> None:
         await trim_visitors(self._database, now - TRIMMED_MS)

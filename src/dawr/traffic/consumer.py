@@ -59,8 +59,9 @@ class Consumer:
         """All batches that are full, or have waited long enough."""
         try:
             while await self._is_due():
-                while await self._consume_batch(fence) == self._batch:
-                    await asyncio.sleep(0)  # a file is written to without waiting: whoever ships has a turn, too
+                while await self._consume_batch(fence) == self._batch:  # noqa: ASYNC110 - it waits for nothing
+                    # Nothing is waited for when a file is written to: whoever ships has a turn, too.
+                    await asyncio.sleep(0)
         except DatabaseAway:
             # A crash may have taken back what was committed last.
             self._known = KnownVisitors()

@@ -1,8 +1,9 @@
 """What the traffic process of a host says about itself: that it lives, what waits on its disk, which key it has."""
 
 from collections.abc import Callable
+from contextlib import suppress
 
-from dawr.traffic.database import Database
+from dawr.traffic.database import Database, DatabaseAway
 from dawr.traffic.directory import TrafficDirectory
 from dawr.traffic.event import MS_PER_DAY
 from dawr.traffic.keys import VisitorKeys, check_of
@@ -11,7 +12,7 @@ from dawr.traffic.spool import size_of
 FORGOTTEN_MS = 7 * MS_PER_DAY
 
 
-class Heartbeat:
+class HeartbeatWriter:
     def __init__(
         self,
         database: Database,
@@ -35,3 +36,8 @@ class Heartbeat:
         waiting = size_of(self._directory.spools)
         await self._database.change_rows("save_heartbeat", *self._who, now, waiting, keys.day, check_of(keys.today))
         await self._database.change_rows("forget_hosts", now - FORGOTTEN_MS)
+
+    async def stop(self) -> None:
+        """Whoever was told to stop is not missed."""
+        with suppress(DatabaseAway):
+            await self._database.change_rows("forget_host", self._who[0])

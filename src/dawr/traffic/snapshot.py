@@ -41,5 +41,5 @@ async def latest(database: Database) -> Snapshot | None:
     at, body = rows[0]
     try:
         return Snapshot(at, _decode(body))
-    except msgspec.ValidationError:
+    except msgspec.DecodeError:
         return None

@@ -10,7 +10,7 @@ import mmap
 import os
 import threading
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from errno import ENOSPC
 from pathlib import Path
@@ -90,13 +90,15 @@ class SpoolFile:
 
 
 class Spool:
-    """`new_name` never gives the same name twice, on any host."""
+    """`new_name` gives this process a name that no other has, on any host."""
 
     def __init__(self, directory: Path, new_name: Callable[[], str]) -> None:
         self.lost = 0
         self.is_full = False
         self._directory = directory
         self._new_name = new_name
+        self._name = ""
+        self._files = 0
         self._file: SpoolFile | None = None
         self._retired: deque[SpoolFile] = deque()
         self._memory: deque[tuple[int, bytes]] = deque()
@@ -179,13 +181,15 @@ class Spool:
         """The old one stays in use as long as there is no new one."""
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            file = SpoolFile(self._directory, f"{hour_of(at):013}-{self._new_name()}", hour_of(at))
+            self._name = self._name or self._new_name()
+            file = SpoolFile(self._directory, f"{hour_of(at):013}-{self._name}-{self._files:06}", hour_of(at))
         except OSError as error:
             self._fails(error)
             return self._file
         if self._file is not None:
             self._retired.append(self._file)
         self._file = file
+        self._files += 1
         if self._syncing is None:
             self._syncing = threading.Thread(target=self._sync_for_ever, name="traffic-sync", daemon=True)
             self._syncing.start()
@@ -199,7 +203,7 @@ class Spool:
         self._retired.clear()
         self._memory.clear()
         self._lost_hours.clear()
-        self._file, self._syncing = None, None
+        self._file, self._syncing, self._name = None, None, ""
 
     def _sync_for_ever(self) -> None:
         while not self._stopping.wait(SYNC_SECONDS):
@@ -232,13 +236,18 @@ def framed(body: bytes) -> bytes:
 
 
 def size_of(directory: Path) -> int:
-    """How much of the disk the spools take."""
-    with suppress(FileNotFoundError):
-        return sum(_size(entry) for entry in os.scandir(directory))
-    return 0
+    """How much of the disk the spools take, but for the one that each process writes to: most of it was shipped."""
+    sizes: dict[str, int] = {}
+    total = 0
+    for name, size in sorted(_sizes(directory)):
+        process = name.partition("-")[2].rpartition("-")[0]
+        total += sizes.get(process, 0)
+        sizes[process] = size
+    return total
 
 
-def _size(entry: "os.DirEntry[str]") -> int:
+def _sizes(directory: Path) -> Iterator[tuple[str, int]]:
     with suppress(FileNotFoundError):
-        return entry.stat().st_size
-    return 0
+        for entry in os.scandir(directory):
+            with suppress(FileNotFoundError):
+                yield entry.name, entry.stat().st_size

@@ -89,13 +89,15 @@ async def _mended(archiver: Archiver, record: Record) -> list[Archived]:
 async def _held(directory: TrafficDirectory) -> AsyncIterator[ArchiveFolder]:
     if not can_archive():
         raise ArchiveFailed(MISSING)
-    directory.prepare()
     folder = ArchiveFolder(directory.archive)
     try:
+        directory.prepare()
         with folder.held():
             yield folder
     except FolderBusy as error:
         raise ArchiveFailed(str(error)) from error
+    except OSError as error:
+        raise ArchiveFailed(f"The folder of the archives cannot be used: {error}.") from error
 
 
 async def _due(database: Database, end: int) -> list[int]:

@@ -11,6 +11,7 @@ from typing import Any
 import duckdb
 import msgspec
 
+from dawr.traffic.archive.child import first_line
 from dawr.traffic.archive.columns import TABLES
 from dawr.traffic.archive.parquet import duckdb_statements
 
@@ -23,6 +24,7 @@ REFUSED_FUNCTIONS = re.compile(
     r"|getenv|getvariable|current_setting|query|query_table|glob|sniff_csv|write_log|sleep_ms|nextval|currval|setval"
     r"|setseed|enable_.*|disable_.*|checkpoint|force_checkpoint|error|stats|vector_type"
 )
+NAMES_AT = re.compile(r'(?<!["\w])at(?!["\w])', re.IGNORECASE)
 PLAIN_NAME = re.compile(r"\w+")
 
 
@@ -47,7 +49,7 @@ def tables_of(connection: duckdb.DuckDBPyConnection, sql: str) -> list[str]:
 def _tree(connection: duckdb.DuckDBPyConnection, sql: str) -> dict[str, Any]:
     if len(sql) > LONGEST:
         raise Refused(f"The statement is longer than {LONGEST:,} characters.")
-    found = connection.extract_statements(sql)
+    found = _statements(connection, sql)
     if len(found) != 1:
         raise Refused(f"Exactly one statement can be asked, not {len(found)}.")
     if found[0].type != duckdb.StatementType.SELECT:
@@ -57,6 +59,15 @@ def _tree(connection: duckdb.DuckDBPyConnection, sql: str) -> dict[str, Any]:
     if tree["error"] or len(tree["statements"]) != 1:
         raise Refused("Only a SELECT can be asked.")
     return tree
+
+
+def _statements(connection: duckdb.DuckDBPyConnection, sql: str) -> list[duckdb.Statement]:
+    try:
+        return connection.extract_statements(sql)
+    except duckdb.ParserException as error:
+        if NAMES_AT.search(sql) is None:
+            raise
+        raise Refused(f'{first_line(error)} (DuckDB knows the column "at" only in quotes, or as e.at)') from error
 
 
 def _nodes(tree: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - any JSON

@@ -16,6 +16,9 @@ ON CONFLICT (host) DO UPDATE SET
 -- Those that have been silent for days are gone for good.
 DELETE FROM traffic_consumer WHERE beat_at < $1;
 
+-- name: forget_host
+DELETE FROM traffic_consumer WHERE host = $1;
+
 -- name: commit_to_disk
 -- A transaction that wrote nothing to the log would commit without waiting.
 SELECT pg_logical_emit_message(true, 'dawr', '');
