@@ -82,17 +82,17 @@ def traffic_process_of(server: DawrServer) -> int:
 
 
 def traffic_processes_of(server: DawrServer) -> list[int]:
-    return [pid for pid in _below(server.pid) if "dawr.bootstrap.consuming" in _command(pid)]
+    return [pid for pid in descendants_of(server.pid) if "dawr.bootstrap.consuming" in _command(pid)]
 
 
-def _below(pid: int) -> Iterator[int]:
+def descendants_of(pid: int) -> Iterator[int]:
     try:
         children = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     except OSError:
         return
     for child in children:
         yield child
-        yield from _below(child)
+        yield from descendants_of(child)
 
 
 def _command(pid: int) -> str:

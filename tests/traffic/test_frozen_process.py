@@ -1,4 +1,4 @@
-"""Two traffic processes: one is frozen or killed in the middle of its work, the other takes over, and each counts once."""
+"""Two traffic processes: one is frozen or killed in the middle of its work, the other takes over; each counts once."""
 
 import os
 import signal

@@ -115,7 +115,7 @@ def test_more_than_its_share_of_the_disk_waits_in_memory_until_some_was_shipped(
     monkeypatch.setattr(spool_module, "MOST_ON_DISK", 1000)
     monkeypatch.setattr(spool_module, "LARGEST_FILE", 600)
     with a_spool(tmp_path) as spool:
-        for _ in range(18):
+        for _ in range(17):
             spool.append(b"x" * 100, NOON)
         spool.sync()
         assert spool.append(b"too much", NOON) is False

@@ -106,24 +106,30 @@ class PostgresDatabase:
     async def _within(self, begin: str, work: Callable[[Transaction], Awaitable[T]], seconds: float) -> T:
         async def within(connection: "Connection") -> T:
             await connection.execute(begin)
-            answer = await work(PostgresTransaction(connection, self._statements))
+            try:
+                answer = await work(PostgresTransaction(connection, self._statements))
+            except Exception as error:
+                if not _is_away(error):
+                    await connection.execute("ROLLBACK")
+                raise
             await connection.execute("COMMIT")
             return answer
 
         return await self._connected(within, seconds)
 
     async def _connected(self, work: Callable[["Connection"], Awaitable[T]], seconds: float) -> T:
-        """A connection that anything went wrong on is thrown away."""
+        """A connection that is lost, late or left in the middle of something is thrown away."""
         connection: Connection | None = None
         try:
             async with asyncio.timeout(seconds):
                 connection = await self._pool.acquire()
                 return await work(connection)
         except BaseException as error:
-            if connection is not None:
+            is_broken = _is_away(error) or not isinstance(error, Exception)
+            if connection is not None and is_broken:
                 with suppress(asyncpg.InterfaceError):
                     connection.terminate()
-            if isinstance(error, AWAY) and not isinstance(error, A_ROWS_FAULT):
+            if _is_away(error):
                 raise DatabaseAway(f"PostgreSQL: {str(error) or type(error).__name__}") from error
             raise
         finally:
@@ -144,6 +150,10 @@ class PostgresTransaction(KitTransaction):
     async def change_each(self, name: str, rows: Sequence[Sequence[Value]]) -> None:
         if rows:
             await self.connection.execute(self._statements[name], *_columns(rows))
+
+
+def _is_away(error: BaseException) -> bool:
+    return isinstance(error, AWAY) and not isinstance(error, A_ROWS_FAULT)
 
 
 def _columns(rows: Sequence[Sequence[Value]]) -> list[list[Value]]:
