@@ -140,7 +140,7 @@ class Settings(msgspec.Struct, frozen=True):
         Literal["on", "off"], Meta(description="Whether each event is logged on its way, with its id.")
     ] = "off"
     traffic_details_days: Annotated[
-        int, Meta(ge=1, le=365, description="Days that details stay in the database before they are archived.")
+        int, Meta(ge=1, le=60, description="Days that details stay in the database before they are archived.")
     ] = 3
     traffic_archive_days: Annotated[
         int, Meta(ge=0, le=36_500, description="Days that archives are kept; 0 keeps them.")

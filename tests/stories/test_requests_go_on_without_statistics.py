@@ -83,7 +83,7 @@ def test_a_full_disk_costs_nobody_an_answer_and_what_had_no_place_is_counted_as_
 
         load = sent(server, requests)
         ballast.unlink()
-        eventually(lambda: rows_of(database, "SELECT sum(stored + lost) FROM traffic_ledger") >= [(requests,)])
+        eventually(lambda: ledger(database, "stored + lost") >= requests)
 
         lost = ledger(database, "lost")
         stored = ledger(database, "stored")
@@ -106,7 +106,7 @@ def test_a_locked_file_of_statistics_holds_nobody_up(tmp_path: Path) -> None:
             connection.execute("BEGIN IMMEDIATE")
 
             load = sent(server, FEW, paths=[*LIVE, "/api/v1/queue/status?clinic=lab"])
-            eventually(lambda: "traffic.sqlite: BusyError" in server.log.read_text())
+            eventually(lambda: "traffic.sqlite: database is locked" in server.log.read_text())
             connection.execute("ROLLBACK")
 
         settled(database, counted=FEW)

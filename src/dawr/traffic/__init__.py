@@ -4,8 +4,25 @@ A request is written down in a spool before its answer ends, shipped to a queue 
 one consumer. Nothing here knows a ticket or a venue.
 """
 
-from dawr.traffic.collector import Answered, Collector
-from dawr.traffic.identity import extract_timestamp, generate, is_valid
-from dawr.traffic.middleware import TrafficMiddleware
+from typing import TYPE_CHECKING
 
-__all__ = ["Answered", "Collector", "TrafficMiddleware", "extract_timestamp", "generate", "is_valid"]
+from dawr.traffic.identity import extract_timestamp, generate, is_valid
+
+if TYPE_CHECKING:
+    from dawr.traffic.collector import Collector
+    from dawr.traffic.middleware import TrafficMiddleware
+
+__all__ = ["Collector", "TrafficMiddleware", "extract_timestamp", "generate", "is_valid"]
+
+
+def __getattr__(name: str) -> object:
+    """Imported when they are asked for: the archive's child processes need neither."""
+    if name == "Collector":
+        from dawr.traffic.collector import Collector  # noqa: PLC0415 - as above
+
+        return Collector
+    if name == "TrafficMiddleware":
+        from dawr.traffic.middleware import TrafficMiddleware  # noqa: PLC0415 - as above
+
+        return TrafficMiddleware
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
