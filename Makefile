@@ -46,7 +46,7 @@ check: .venv/.installed ## Lint, format and types
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-bench: .venv/.installed ## Measure the engine, the edge, journeys, timers, the kit, the restaurant's rush, and event streams
+bench: .venv/.installed ## Measure the engine, the edge, journeys, timers, the kit, the restaurant's rush, streams, and statistics
 	$(BIN)/python -m benchmarks.engine
 	$(BIN)/python -m benchmarks.http
 	$(BIN)/python -m benchmarks.desks
@@ -61,6 +61,7 @@ bench: .venv/.installed ## Measure the engine, the edge, journeys, timers, the k
 	$(BIN)/python -m benchmarks.kit_limits
 	$(BIN)/python -m benchmarks.kit_cache
 	$(BIN)/python -m benchmarks.moving
+	$(BIN)/python -m benchmarks.traffic
 
 prove: .venv/.installed programs ## Run the long tests: load, and kill -9 under load
 	$(PYTEST) -q -m prove --timeout 3600 tests

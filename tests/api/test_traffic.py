@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
@@ -189,20 +188,14 @@ async def test_paths_a_path_and_a_series_are_told(two: Statistics, manager: str)
     assert series["points"] == [{"at": NOON - MS_PER_HOUR, "value": 1.03}]
 
 
-async def test_alerts_are_listed_with_those_that_go_on_first(two: Statistics, manager: str) -> None:
-    alert: Mapping[str, Any] = {"level": "warning", "sentence": "Too much.", "value": 1.5, "told_at": 1, "seen_at": 2}
-    rows = [("ended", NOON - 5, NOON - 1), ("long ended", 1, NOON - 8 * MS_PER_DAY), ("goes on", NOON - 9, None)]
-    connection = two.database._opened()
-    connection.executemany(
-        "INSERT INTO traffic_alerts (name, began_at, level, sentence, value, told_at, seen_at, ended_at)"
-        " VALUES (:name, :began_at, :level, :sentence, :value, :told_at, :seen_at, :ended_at)",
-        [{**alert, "name": name, "began_at": began, "ended_at": ended} for name, began, ended in rows],
-    )
+async def test_an_alert_is_listed_with_its_sentence(two: Statistics, manager: str) -> None:
+    row = ("backlog", NOON - 9, "warning", "Too much waits.", 1.5, NOON - 8, NOON - 7, None)
+    await two.database.transact(lambda transaction: transaction.change_each("save_alerts", [row]))
 
-    found = (await two.look("alerts", manager)).json["items"]
+    found = (await two.look("alerts", manager)).json
 
-    assert [(item["name"], item["ended_at"]) for item in found] == [("goes on", None), ("ended", NOON - 1)]
-    assert found[0] == {**alert, "name": "goes on", "began_at": NOON - 9, "ended_at": None}
+    names = ("name", "began_at", "level", "sentence", "value", "told_at", "seen_at", "ended_at")
+    assert found == {"items": [dict(zip(names, row, strict=True))]}
 
 
 async def test_health_says_how_the_statistics_fare_and_why_not_well(two: Statistics, manager: str) -> None:

@@ -19,6 +19,12 @@ NEEDED_AT_THE_VENUE: Mapping[str, Role] = {"set-up-venue": "owner"}
 FOR_PEOPLE_ONLY = {"change-password"}
 """A token is known, but has no password to change."""
 
+OF_EVERY_VENUE = {
+    *("look-at-traffic", "refresh-traffic-snapshot", "list-traffic-paths", "look-at-traffic-path"),
+    *("look-at-traffic-timeseries", "list-traffic-alerts", "look-at-traffic-health"),
+}
+"""For whoever manages every venue of the installation; nobody does in these tests."""
+
 AT_A_DESK_ONLY = {"show-pin", "rotate-pin", "pin-rotate"}
 """Staff who sit at a desk of the queue, and managers; nobody sits there in these tests."""
 
@@ -59,7 +65,8 @@ def expected_of(name: str, operation: Mapping[str, Any], actor: Actor, place: Pl
     if name in BY_LINK:
         return "allowed" if actor.kind == "visitor" and place == "own" else 404
     if who == "signed-in":
-        return 403 if name in FOR_PEOPLE_ONLY and actor.kind in {"token", "device"} else "allowed"
+        is_refused = name in OF_EVERY_VENUE or (name in FOR_PEOPLE_ONLY and actor.kind in {"token", "device"})
+        return 403 if is_refused else "allowed"
     if who == "anyone" or actor.role is None:
         return "allowed"
     if name in AT_A_DESK_ONLY and place == "own" and actor.role == "staff":

@@ -70,8 +70,8 @@ class Story:
         assert ledger(self.database, "lost") == ledger(self.database, "damaged") == 0
         assert len(load.sent) == load.requests
         print(  # noqa: T201
-            f"seed {self.seed!r}: {len(load.sent)} sent, {len(load.answered)} answered, {unanswered} counted without an "
-            f"answer, {load.repeated.total()} repeated, {self.copied} redelivered, {len(self.poison)} dead"
+            f"seed {self.seed!r}: {len(load.sent)} sent, {len(load.answered)} answered, {unanswered} counted without "
+            f"an answer, {load.repeated.total()} repeated, {self.copied} redelivered, {len(self.poison)} dead"
         )
 
     def _is_settled(self) -> bool:

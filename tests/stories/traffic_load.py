@@ -1,8 +1,8 @@
 """Requests that are remembered from outside: which were sent, and which were answered.
 
-Most have an id of their own, as a proxy in front would give it (`CF-Ray`); the others are known by their correlation id.
-What was not answered is not sent again: it may have been counted or not. Some that were answered are repeated, over
-another connection.
+Most have an id of their own, as a proxy in front would give it (`CF-Ray`); the others are known by their correlation
+id. What was not answered is not sent again: it may have been counted or not. Some that were answered are repeated,
+over another connection.
 """
 
 import contextlib
@@ -67,7 +67,8 @@ class Load:
             ray = f"ray-{lane}-{number}"
             path = chance.choice(self._paths).format(number=f"{lane}-{number}")
             has_id = chance.random() >= WITHOUT_ID
-            name, client = "cf-ray" if has_id else "x-correlation-id", f"10.{lane}.{number // 250}.{number % 250}"
+            name = "cf-ray" if has_id else "x-correlation-id"
+            client = f"10.{lane}.{number // 250 % 16}.{number % 250}"
             request = HEAD.format(path=path, name=name, ray=ray, client=client).encode()
             self._ask(connection, ray, path, request)
             if has_id and chance.random() < REPEATED and ray in self.answered:

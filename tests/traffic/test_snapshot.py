@@ -113,7 +113,7 @@ async def test_an_old_snapshot_is_shown_at_once_while_a_new_one_is_asked_for(
     process.now = NOON + 2 * MS_PER_MINUTE + 1
 
     shown = [await process.view.overview(None, None) for _ in range(3)]
-    await process.answered.wait()
+    await asyncio.wait_for(process.answered.wait(), 10)
     process.now += 1001
     after = await process.view.overview(None, None)
 

@@ -50,6 +50,8 @@ def test_the_whole_picture_of_a_server_that_needs_nobody(client: Client) -> None
         "streams": 1,
         "stale": False,
         "works": dict.fromkeys(("clockwork", "purge", "alarms", "heartbeat", "poll", "measure"), "running"),
+        "traffic": "off",
+        "alerts": [],
     }
 
 

@@ -79,20 +79,31 @@ class Collector:
 
     def collect(self, answered: Answered) -> str:
         """The id that it is counted under."""
-        at = self._clock()
-        if not self._keys.day <= at < self._keys.until:
-            self._keys = self._all_keys.at(at)
-            self._visitors.clear()
-        event = self._event(answered, at)
+        event, at = self._now(answered)
         is_spooled = self.spool.append(encoded(event), at)
         if self._told is not None:
             done = "Queue sent" if is_spooled else "Queue fallback to memory"
             self._told(f"{done}: {event.idempotent_id} | Path: {event.path} | Status: {event.status}")
         return event.idempotent_id
 
+    def collect_soon(self, answered: Answered) -> None:
+        """The same in one write with others; the answer waits for the spool's `when_written`."""
+        if self._told is not None:
+            self.collect(answered)
+            return
+        event, at = self._now(answered)
+        self.spool.append_soon(encoded(event), at)
+
     def count_answer(self) -> None:
         """For whoever sends the bytes, beside `collect` and without it."""
         self.spool.count_answer()
+
+    def _now(self, answered: Answered) -> tuple[Event, int]:
+        at = self._clock()
+        if not self._keys.day <= at < self._keys.until:
+            self._keys = self._all_keys.at(at)
+            self._visitors.clear()
+        return self._event(answered, at), at
 
     def _event(self, answered: Answered, at: int) -> Event:
         visitor = self._visitor(answered.client)

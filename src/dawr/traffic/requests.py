@@ -33,6 +33,7 @@ class RequestCollector:
         )
         self.count_answer = collector.count_answer
         """For whoever sends the bytes."""
+        self.when_written = collector.spool.when_written
 
     def collect(  # noqa: PLR0917 - called for every request
         self,
@@ -45,23 +46,46 @@ class RequestCollector:
         by_rule: bool = False,  # noqa: FBT001, FBT002 - as above
     ) -> None:
         """Before the last bytes of the answer leave."""
+        self._collector.collect(self._answered(scope, headers, route, status, took_ns, correlation_id, by_rule))
+
+    def collect_soon(  # noqa: PLR0917 - as above
+        self,
+        scope: Scope,
+        headers: Mapping[bytes, bytes],
+        route: str,
+        status: int,
+        took_ns: int,
+        correlation_id: str,
+        by_rule: bool,  # noqa: FBT001 - as above
+    ) -> None:
+        """The same with all others of this turn of the loop: the answer waits for `when_written`."""
+        self._collector.collect_soon(self._answered(scope, headers, route, status, took_ns, correlation_id, by_rule))
+
+    def _answered(  # noqa: PLR0917 - as above
+        self,
+        scope: Scope,
+        headers: Mapping[bytes, bytes],
+        route: str,
+        status: int,
+        took_ns: int,
+        correlation_id: str,
+        by_rule: bool,  # noqa: FBT001 - as above
+    ) -> Answered:
         client, request_id, country = "", None, ""
         if self._clients.has_trusted_peer(scope):
             client, request_id, country = self._said_by_proxy(headers)
-        self._collector.collect(
-            Answered(
-                known_method(scope["method"]),
-                route,
-                scope["path"],
-                status,
-                max(0, took_ns),
-                limit_key(client or self._clients.client_of(scope)),
-                request_id,
-                correlation_id,
-                headers.get(b"user-agent", b""),
-                country,
-                by_rule,
-            )
+        return Answered(
+            known_method(scope["method"]),
+            route,
+            scope["path"],
+            status,
+            max(0, took_ns),
+            limit_key(client or self._clients.client_of(scope)),
+            request_id,
+            correlation_id,
+            headers.get(b"user-agent", b""),
+            country,
+            by_rule,
         )
 
     def _said_by_proxy(self, headers: Mapping[bytes, bytes]) -> tuple[str, str | None, str]:
@@ -71,6 +95,9 @@ class RequestCollector:
             client = "" if address is None else str(address)
         said = headers.get(self._request_id)
         request_id = said.decode() if said is not None and FITTING.fullmatch(said) else None
+        return client, request_id, self._country_in(headers) if self._country else ""
+
+    def _country_in(self, headers: Mapping[bytes, bytes]) -> str:
         country = headers.get(self._country, b"").decode("latin-1").upper()
         is_country = len(country) == COUNTRY_LETTERS and country.isascii() and country.isalpha()
-        return client, request_id, country if is_country else ""
+        return country if is_country else ""

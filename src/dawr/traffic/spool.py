@@ -5,6 +5,7 @@ locked for as long as its process lives. A new one begins with every start, with
 Nobody waits for a disk that is full: lines are kept in memory then, up to a bound, and what is beyond it is counted.
 """
 
+import asyncio
 import fcntl
 import mmap
 import os
@@ -72,8 +73,22 @@ class SpoolFile:
         self.is_dirty = True
         return True
 
-    def count_answer(self) -> None:
-        self._numbers[COUNTER] += 1
+    @property
+    def answers(self) -> int:
+        return self._numbers[COUNTER]
+
+    def count_answers(self, number: int) -> None:
+        self._numbers[COUNTER] += number
+
+    @property
+    def is_gone(self) -> bool:
+        """Somebody removed it while it was in use."""
+        return os.fstat(self.handle).st_nlink == 0
+
+    def take_over(self, other: "SpoolFile") -> None:
+        """All lines and answers of another: what was shipped before is known, and counts once."""
+        self.append(os.pread(other.handle, other.size, len(HEADER)))
+        self.count_answers(other.answers)
 
     def sync(self) -> None:
         self.is_dirty = False
@@ -103,7 +118,12 @@ class Spool:
         self._retired: deque[SpoolFile] = deque()
         self._memory: deque[tuple[int, bytes]] = deque()
         self._lost_hours = Counter[int]()
+        self._answers = 0
+        """That were sent while there was no file."""
+        self._soon: list[tuple[int, bytes]] = []
+        self._then: list[Callable[[], None]] = []
         self._is_failing = False
+        self._is_gone = False
         self._stopping = threading.Event()
         self._syncing: threading.Thread | None = None
         leave = WeakMethod(self._leave_to_the_parent)
@@ -111,24 +131,35 @@ class Spool:
 
     def append(self, body: bytes, at: int) -> bool:
         """Never raises, and waits for no disk. False: it is kept in memory for now, or was counted as lost."""
-        line = framed(body)
-        file = self._file
-        if file is None or not file.hour <= at < file.hour + MS_PER_HOUR or file.size >= LARGEST_FILE:
-            file = self._next_file(at)
-        if file is not None and not (self._memory or self._lost_hours or self.is_full) and file.append(line):
-            return True
-        self._keep(line, at)
-        self.flush()
-        return not self._memory
+        return self._append([framed(body)], at)
+
+    def append_soon(self, body: bytes, at: int) -> None:
+        """The same in one write with all others of this turn of the loop; `when_written` says when that is."""
+        if not self._soon:
+            asyncio.get_running_loop().call_soon(self._append_all)
+        self._soon.append((at, framed(body)))
+
+    def when_written(self, then: Callable[[], None]) -> None:
+        """Call back once all that was appended so far is written, in the order of asking."""
+        if self._soon:
+            self._then.append(then)
+        else:
+            then()
 
     def count_answer(self) -> None:
         """By whoever sends the bytes of an answer: what `append` wrote down is compared with it."""
-        if self._file is not None:
-            self._file.count_answer()
+        if self._file is None:
+            self._answers += 1
+        else:
+            self._file.count_answers(1)
 
     def flush(self) -> None:
         """Write what was kept in memory, if there is a place for it by now. Due once a second."""
-        file = self._file
+        if self._file is not None and self._is_gone:
+            self._next_file(self._file.hour)
+        if not self._memory and not self._lost_hours:
+            return
+        file = self._file or self._next_file(self._memory[-1][0])
         if file is None or self.is_full:
             return
         while self._memory:
@@ -155,12 +186,16 @@ class Spool:
             file = self._file
             if file is not None and file.is_dirty:
                 file.sync()
+            if file is not None and file.is_gone and not self._is_gone:
+                log.error("traffic.spool-failed", reason="The file was removed; its lines are written to another.")
+                self._is_gone = True
             self.is_full = size_of(self._directory) >= MOST_ON_DISK
         except OSError as error:
             self._fails(error)
 
     def close(self) -> None:
         """Whatever waits in memory is tried once more."""
+        self._append_all()
         self._stopping.set()
         if self._syncing is not None:
             self._syncing.join()
@@ -177,6 +212,29 @@ class Spool:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _append_all(self) -> None:
+        soon, then = self._soon, self._then
+        self._soon, self._then = [], []
+        if soon:
+            self._append([line for _, line in soon], soon[-1][0])
+        for each in then:
+            try:
+                each()
+            except Exception:
+                log.exception("traffic.answer-failed")
+
+    def _append(self, lines: list[bytes], at: int) -> bool:
+        file = self._file
+        if file is None or not file.hour <= at < file.hour + MS_PER_HOUR or file.size >= LARGEST_FILE:
+            file = self._next_file(at)
+        in_order = not (self._memory or self._lost_hours or self.is_full)
+        if file is not None and in_order and file.append(lines[0] if len(lines) == 1 else b"".join(lines)):
+            return True
+        for line in lines:
+            self._keep(line, at)
+        self.flush()
+        return not self._memory
+
     def _next_file(self, at: int) -> SpoolFile | None:
         """The old one stays in use as long as there is no new one."""
         try:
@@ -187,9 +245,13 @@ class Spool:
             self._fails(error)
             return self._file
         if self._file is not None:
+            if self._is_gone:
+                file.take_over(self._file)
             self._retired.append(self._file)
-        self._file = file
+        self._file, self._is_gone = file, False
         self._files += 1
+        file.count_answers(self._answers)
+        self._answers = 0
         if self._syncing is None:
             self._syncing = threading.Thread(target=self._sync_for_ever, name="traffic-sync", daemon=True)
             self._syncing.start()
@@ -203,7 +265,8 @@ class Spool:
         self._retired.clear()
         self._memory.clear()
         self._lost_hours.clear()
-        self._file, self._syncing, self._name = None, None, ""
+        self._soon, self._then = [], []
+        self._file, self._syncing, self._name, self._answers = None, None, "", 0
 
     def _sync_for_ever(self) -> None:
         while not self._stopping.wait(SYNC_SECONDS):

@@ -20,7 +20,7 @@ from dawr.web.raw_request import RawRequest
 from dawr.web.response import HSTS, PROBLEM_JSON, Header, Response, head_of, headers_of_kind, headers_of_one
 from dawr.web.router import NOTHING, Router
 from dawr.web.routes import Parts, Route
-from dawr.web.server.protocol import count_if_unanswered, respond
+from dawr.web.server.protocol import count_if_unanswered, cycle_of, respond
 
 log = structlog.get_logger("dawr.web")
 
@@ -101,7 +101,8 @@ class App:
             )
             return
         took = self._access_log.begin() - began
-        collecting.collect(raw.scope, raw.headers, route, response.status, took, raw.correlation_id, by_rule)
+        collect = collecting.collect if cycle_of(raw.scope) is None else collecting.collect_soon
+        collect(raw.scope, raw.headers, route, response.status, took, raw.correlation_id, by_rule)
 
     def _unfinished(self, endpoint: Endpoint | None, raw: RawRequest) -> Response:
         """The server stops and waits no longer: what it accepted is still finished, but nobody is left to say so."""
@@ -141,7 +142,7 @@ class App:
                 count_if_unanswered(raw.scope)
             return
         own = self._headers(response, raw, response.body)
-        cycle = raw.scope.get("extensions", NOTHING).get("dawr.cycle")
+        cycle = cycle_of(raw.scope)
         if cycle is not None:
             await respond(cycle, head_of(response.status, response.kind, own), response.body)
             return

@@ -7,6 +7,7 @@ answer and one line.
 
 import asyncio
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Literal, NoReturn, cast
 
 from uvicorn._types import ASGI3Application
@@ -32,6 +33,8 @@ LARGEST_REQUEST = 4 * 1024 * 1024
 MALFORMED = (400, "malformed-request", "This is not a request as HTTP has it.")
 HEAD_TOO_LARGE = (431, "headers-too-large", f"The headers are larger than {LARGEST_HEAD // 1024} KiB.")
 BODY_TOO_LARGE = (413, "body-too-large", "The body is far too large.")
+WhenWritten = Callable[[Callable[[], None]], None]
+
 LATE = (408, "request-timeout", "The request did not arrive in time.")
 
 
@@ -49,6 +52,8 @@ class Shared(ServerState):
         self.collecting = collecting
         self.count_answer: Callable[[], None] = _not_counted if collecting is None else collecting.count_answer
         """Told of each answer when it was sent, beside whoever counts it in the statistics: the two are compared."""
+        self.when_written: WhenWritten = _at_once if collecting is None else collecting.when_written
+        """Calls back when what was answered is written down in the statistics: only then the answer leaves."""
         self.access_log = access_log
         self.new_id = new_id
         self.patience_seconds = patience_seconds
@@ -85,28 +90,43 @@ def _not_counted() -> None:
     """There are no statistics."""
 
 
+def _at_once(send: Callable[[], None]) -> None:
+    send()
+
+
+def cycle_of(scope: Mapping[str, Any]) -> RequestResponseCycle | None:
+    """The request and its answer, if they are of this server."""
+    cycle: RequestResponseCycle | None = (scope.get("extensions") or {}).get("dawr.cycle")
+    return cycle
+
+
 def count_if_unanswered(scope: Mapping[str, Any]) -> None:
     """A request whose client went away before its answer was sent has ended, too."""
-    extensions = scope.get("extensions") or {}
-    cycle = extensions.get("dawr.cycle")
+    cycle = cycle_of(scope)
     if cycle is not None and not cycle.response_complete:
-        extensions["dawr.count_answer"]()
+        scope["extensions"]["dawr.shared"].count_answer()
 
 
 async def respond(cycle: RequestResponseCycle, head: bytes, body: bytes) -> None:
     """A whole answer in one write, where ASGI's two messages would be two: status line and headers, then the body."""
     if cycle.flow.write_paused and not cycle.disconnected:
         await cycle.flow.drain()
+    shared: Shared = cast("Any", cycle.scope)["extensions"]["dawr.shared"]
     if cycle.disconnected:
-        count_if_unanswered(cast("Mapping[str, Any]", cycle.scope))
+        shared.count_answer()
         return
     cycle.response_started = cycle.response_complete = True
     cycle.waiting_for_100_continue = False
     last = as_bytes(cycle.default_headers if cycle.keep_alive else [*cycle.default_headers, CLOSE])
-    cycle.transport.write(b"".join((head, last, b"\r\n", b"" if cycle.scope["method"] == "HEAD" else body)))
-    cycle.message_event.set()
+    answer = b"".join((head, last, b"\r\n", b"" if cycle.scope["method"] == "HEAD" else body))
     # The scope holds the cycle and the cycle the scope: without this, both wait for the garbage collector.
     cycle.scope.pop("extensions", None)
+    shared.when_written(partial(_send, cycle, answer))
+
+
+def _send(cycle: RequestResponseCycle, answer: bytes) -> None:
+    cycle.transport.write(answer)
+    cycle.message_event.set()
     if not cycle.keep_alive:
         cycle.transport.close()
     cycle.on_response()
@@ -155,6 +175,10 @@ class HttpProtocol(HttpToolsProtocol):
             running.message_event.set()
         super().connection_lost(exc)
 
+    def shutdown(self) -> None:
+        """After an answer that is on its way."""
+        self._shared.when_written(super().shutdown)
+
     def on_header(self, name: bytes, value: bytes) -> None:
         """The parent's own lines, for it is called for every header; but a trailer comes too late to be one."""
         if not self._in_head:
@@ -181,7 +205,7 @@ class HttpProtocol(HttpToolsProtocol):
         extensions: dict[str, Any] = {
             "dawr.abort": self.transport.abort,
             "dawr.cycle": self.cycle,
-            "dawr.count_answer": self._shared.count_answer,
+            "dawr.shared": self._shared,
         }
         self.scope["extensions"] = extensions
 
@@ -199,7 +223,7 @@ class HttpProtocol(HttpToolsProtocol):
         self.flow.resume_reading()
         if self.pipeline:
             self._start_asgi_task(*self.pipeline.pop())
-        else:
+        elif self.cycle.response_complete:  # the next one may have begun while this answer waited to leave
             self._idle_since = self._shared.second
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
@@ -271,7 +295,7 @@ class HttpProtocol(HttpToolsProtocol):
         elif self._in_head:
             self._answer(refusal)
         elif self.cycle.response_complete:
-            self.transport.close()
+            self._shared.when_written(self.transport.close)
         else:
             self.cycle.keep_alive = False
             waited_for, self.cycle.message_event = self.cycle.message_event, Refusing(refusal)
@@ -288,8 +312,13 @@ class HttpProtocol(HttpToolsProtocol):
         body = problem_of(refusal).body(correlation_id)
         headers = [*headers_of_one(correlation_id, body), *self._shared.default_headers, CLOSE]
         self._record(refusal, correlation_id)
-        self.transport.write(head_of(refusal.status, PROBLEM_JSON, headers) + b"\r\n" + body)
-        self.transport.write_eof()
+        said = head_of(refusal.status, PROBLEM_JSON, headers) + b"\r\n" + body
+        self._shared.when_written(partial(self._say_last, said))
+
+    def _say_last(self, said: bytes) -> None:
+        if not self.transport.is_closing():
+            self.transport.write(said)
+            self.transport.write_eof()
 
     def _record(self, refusal: BadRequest, correlation_id: str) -> None:
         """Once in each place where answers are counted."""

@@ -1,0 +1,120 @@
+"""Every answer of the server is counted once, and leaves only when it was written down: whole, pipelined, cut off."""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from dawr.traffic.directory import traffic_in
+from tests.running import Client, DawrServer, dawr, eventually
+
+GET = b"GET /api/test HTTP/1.1\r\nHost: x\r\n\r\n"
+GARBAGE = b"\x16\x03\x01 garbage\r\n\r\n"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("counted")
+
+
+@pytest.fixture(scope="module")
+def demo(data: Path) -> Iterator[DawrServer]:
+    settings = {"DAWR_TRAFFIC": "on", "DAWR_TRAFFIC_BATCH_SECONDS": "1"}
+    with DawrServer(data, "demo", "--data", data / "data", **settings) as server:
+        yield server
+
+
+def ledger(data: Path) -> dict[str, int]:
+    """What became of all requests so far."""
+    connection = apsw.Connection(str(traffic_in(data / "data").database), flags=apsw.SQLITE_OPEN_READONLY)
+    rows = connection.execute("SELECT sum(answered), sum(spooled), sum(stored) FROM traffic_ledger").fetchall()
+    return dict(zip(("answered", "spooled", "stored"), (int(count or 0) for count in rows[0]), strict=True))
+
+
+def outcomes(data: Path) -> dict[tuple[str, int, str], int]:
+    connection = apsw.Connection(str(traffic_in(data / "data").database), flags=apsw.SQLITE_OPEN_READONLY)
+    rows = connection.execute("SELECT path, status, outcome, count(*) FROM traffic_events GROUP BY 1, 2, 3").fetchall()
+    return {(str(path), int(status), str(outcome)): int(count) for path, status, outcome, count in rows}  # type: ignore[arg-type]
+
+
+def everything(port: int, request: bytes) -> bytes:
+    """What the server says until it says no more."""
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+        connection.sendall(request)
+        return b"".join(iter(lambda: connection.recv(65536), b""))
+
+
+def test_answers_leave_in_the_order_of_their_requests_and_what_is_no_request_counts_too(
+    demo: DawrServer, data: Path
+) -> None:
+    before = ledger_when_there(data)
+
+    pipelined = everything(demo.port, GET * 4 + b"GET /no HTTP/1.1\r\nHost: x\r\n\r\n" + GARBAGE)
+    refused = everything(demo.port, GARBAGE)
+
+    assert statuses_in(pipelined) == [b"200"] * 4 + [b"404"]
+    assert statuses_in(refused) == [b"400"]
+    eventually(lambda: ledger(data)["stored"] == before["stored"] + 7)
+    assert ledger(data)["answered"] == ledger(data)["spooled"]
+    assert outcomes(data)["-", 400, "refused"] == 2
+
+
+def statuses_in(said: bytes) -> list[bytes]:
+    return [line.split(b" ")[1] for line in said.split(b"\r\n") if line.startswith(b"HTTP/1.1 ")]
+
+
+def ledger_when_there(data: Path) -> dict[str, int]:
+    eventually(traffic_in(data / "data").socket.exists)
+    eventually(lambda: ledger(data)["stored"] == ledger(data)["spooled"])
+    return ledger(data)
+
+
+def test_clients_that_leave_before_their_answer_are_counted_on_both_sides(demo: DawrServer, data: Path) -> None:
+    before = ledger_when_there(data)
+
+    for _ in range(50):
+        with socket.create_connection(("127.0.0.1", demo.port), timeout=60) as connection:
+            connection.sendall(GET)
+    with Client(demo.url) as client:
+        client.get("/api/test")
+
+    eventually(lambda: ledger(data)["stored"] >= before["stored"] + 51)
+    assert ledger(data)["answered"] == ledger(data)["spooled"]
+
+
+def test_a_stream_counts_once_when_it_ends(demo: DawrServer, data: Path) -> None:
+    before = ledger_when_there(data)
+
+    with socket.create_connection(("127.0.0.1", demo.port), timeout=60) as connection:
+        connection.sendall(b"GET /v1/events?queue=clinic:lab HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert connection.recv(65536).startswith(b"HTTP/1.1 200")
+        with Client(demo.url) as client:
+            client.get("/api/test")
+        eventually(lambda: ledger(data)["stored"] == before["stored"] + 1)
+
+    eventually(lambda: ledger(data)["stored"] == before["stored"] + 2)
+    assert ledger(data)["answered"] == ledger(data)["spooled"]
+    assert outcomes(data)["/v1/events", 200, "ok"] == 1
+
+
+def test_no_path_is_kept_as_it_was_asked_for(demo: DawrServer, data: Path) -> None:
+    before = ledger_when_there(data)
+
+    with Client(demo.url) as client:
+        client.get("/v1/queues/clinic:lab")
+        client.get("/no/such/path/+97455512345")
+
+    eventually(lambda: ledger(data)["stored"] == before["stored"] + 2)
+    assert outcomes(data)["/v1/queues/{queue}", 200, "ok"] >= 1
+    assert outcomes(data)["-", 404, "refused"] >= 1
+    assert not [path for path, _, _ in outcomes(data) if "clinic" in path or "97455512345" in path]
+
+
+def test_what_was_counted_can_be_verified(demo: DawrServer, data: Path) -> None:
+    ledger_when_there(data)
+
+    done = dawr("traffic", "verify", "--data", data / "data")
+
+    assert done.exit_code == 0, done
