@@ -77,7 +77,7 @@ def main() -> int:
 
 
 async def bench(directory: Path, plan: Plan) -> list[Measured]:
-    figures = costs(directory, rounds=plan.rounds, times=plan.times)
+    figures = await costs(directory, rounds=plan.rounds, times=plan.times)
     with server_directory() as inside, PostgresServer(inside) as postgres:
         figures += await _load(directory, postgres, plan)
         async with (
