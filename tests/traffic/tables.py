@@ -54,7 +54,9 @@ async def a_heartbeat(
     spool_bytes: int = 0,
     key_check: str = "",
 ) -> None:
-    await database.change_rows("save_heartbeat", host, 1, "1.0", began_at, beat_at, spool_bytes, NOON, key_check)
+    await database.change_rows(
+        "save_heartbeat", host, 1, "1.0", began_at, beat_at, spool_bytes, 0, beat_at, NOON, key_check
+    )
 
 
 async def in_ledger(database: Database, *, hour: int = NOON, **columns: int) -> None:

@@ -1,5 +1,6 @@
 """The key that addresses are hashed with: another every day, the same on all hosts, and none of days gone by."""
 
+import fcntl
 import itertools
 from collections.abc import Callable
 from pathlib import Path
@@ -92,7 +93,9 @@ def test_a_clock_that_was_a_year_ahead_leaves_no_key_for_a_year(tmp_path: Path) 
     assert len({ahead, today, tomorrow}) == 3
 
 
-@pytest.mark.parametrize("spoiled", [b"", b"{}", b"\xff", b'{"day": 1, "key": "00"}', b'{"day": 0, "key": "zz"}'])
+@pytest.mark.parametrize(
+    "spoiled", [b"", b"{}", b"\xff", b'{"day": 1, "key": "00"}', b'{"day": 0, "key": "zz"}', b"[" * 10_000]
+)
 def test_a_file_that_cannot_be_read_is_replaced(tmp_path: Path, spoiled: bytes) -> None:
     (tmp_path / "key").write_bytes(spoiled)
 
@@ -108,3 +111,26 @@ def test_without_a_place_for_the_file_a_process_has_keys_of_its_own(tmp_path: Pa
 
     assert first.today != second.today
     assert keys.at(NOON + MS_PER_DAY) == second
+
+
+def test_a_lock_that_somebody_keeps_is_not_waited_for_and_the_key_is_the_same(tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    today, _ = at(file, NOON)
+    with (tmp_path / "key.lock").open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+
+        meanwhile = VisitorKeys(file, lambda: b"z" * 32).at(NOON)
+
+    assert meanwhile.today == today
+    assert meanwhile.until <= NOON + MS_PER_MINUTE
+
+
+def test_a_file_that_appears_later_is_taken_soon(tmp_path: Path) -> None:
+    file = tmp_path / "nowhere" / "key"
+    keys = VisitorKeys(file, lambda: b"own" + bytes(29))
+    early = keys.at(NOON)
+    file.parent.mkdir()
+    shared, _ = at(file, NOON)
+
+    assert early.until <= NOON + MS_PER_MINUTE
+    assert keys.at(early.until).today == shared

@@ -5,6 +5,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from fastapi import FastAPI
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 
 from dawr.reliability.asgi import ASGIApp, Message, Receive, Scope, Send
 from dawr.traffic.collector import Collector
@@ -140,6 +146,30 @@ async def test_a_path_that_led_nowhere_is_not_kept(watched: Watched) -> None:
     assert [event.path for event in watched.events] == ["-"]
 
 
+@pytest.mark.parametrize(
+    ("path", "counted"),
+    [
+        ("/tables/7/order", "/tables/{table}/order"),
+        ("/files/a/b/c", "/files/{rest}"),
+        ("/api/users/007", "/api/users/{user}"),
+        ("/of/somebody/users/7", "/of/{tenant}/users/{user}"),
+        ("/api/somebody", "/api/{path}"),
+        ("/static/some/body.css", "/static/{path}"),
+        ("/sub/deep/7", "/sub/deep/{thing}"),
+        ("/sub/somebody", "-"),
+        ("/somebody", "-"),
+    ],
+)
+async def test_a_route_is_counted_by_its_template_wherever_it_is_mounted(
+    watched: Watched, path: str, counted: str, tmp_path: Path
+) -> None:
+    app = TrafficMiddleware(mounted(tmp_path), watched.collector)
+
+    await ask(app, path)
+
+    assert [event.path for event in watched.events] == [counted]
+
+
 async def test_an_app_may_name_its_paths_itself(watched: Watched) -> None:
     app = TrafficMiddleware(answering(START, LAST), watched.collector, template_of=lambda scope: scope["path"][:4])
 
@@ -172,6 +202,29 @@ async def test_a_disk_that_takes_nothing_harms_no_request(tmp_path: Path) -> Non
 
     assert sent == [START, LAST]
     assert spool.in_memory == 1
+
+
+def mounted(files: Path) -> ASGIApp:
+    """Starlette, with apps of both frameworks mounted."""
+
+    async def found(_: Request) -> PlainTextResponse:
+        return PlainTextResponse("found")
+
+    sub = FastAPI()
+    sub.add_api_route("/deep/{thing}", lambda thing: thing)
+    api = FastAPI()
+    api.mount("/sub", sub)
+    users = [Route("/users/{user:int}", found)]
+    return Starlette(
+        routes=[
+            Route("/tables/{table}/order", found),
+            Route("/files/{rest:path}", found),
+            Mount("/api", routes=users),
+            Mount("/of/{tenant}", routes=users),
+            Mount("/static", StaticFiles(directory=files)),
+            Mount("/", api),
+        ]
+    )
 
 
 def answering(*messages: Message) -> ASGIApp:

@@ -9,7 +9,7 @@ import pytest
 from dawr.traffic.database import Database, DatabaseAway
 from dawr.traffic.event import MS_PER_HOUR, Event, encoded
 from dawr.traffic.shipping import ASK_AGAIN_MS, Shipper
-from dawr.traffic.spool import HEADER, Spool, framed
+from dawr.traffic.spool import HEADER, MOST_IN_MEMORY, Spool, framed
 from tests.traffic.builders import NOON, an_event
 from tests.traffic.faults import FaultyDatabase
 from tests.traffic.tables import rows_of
@@ -158,4 +158,37 @@ async def test_a_server_that_crashed_before_the_sync_keeps_the_spool(
     await shipper.ship()
 
     assert await bodies(database) == [encoded(an_event(1)).decode()]
+    assert left(tmp_path) == 0
+
+
+async def test_a_spool_that_cannot_be_read_costs_only_itself_and_is_told(database: Database, tmp_path: Path) -> None:
+    (tmp_path / f"{0:013}-aaaa-000000.spool").mkdir()
+    written(tmp_path, [an_event(1)]).close()
+    shipper = Shipper(database, tmp_path, lambda: NOON)
+
+    assert await shipper.ship() == 1
+
+    assert shipper.unreadable == 1
+    (tmp_path / f"{0:013}-aaaa-000000.spool").rmdir()
+    await shipper.ship()
+    assert shipper.unreadable == 0
+
+
+def spoil_header(spools: Path) -> None:
+    [path] = spools.glob("*.spool")
+    with path.open("r+b") as file:
+        file.seek(16)
+        file.write((2**63 + 7).to_bytes(8, "little"))
+
+
+async def test_a_header_that_was_damaged_counts_no_answers_that_have_no_line(
+    database: Database, tmp_path: Path
+) -> None:
+    written(tmp_path, [an_event(1)]).close()
+    spoil_header(tmp_path)
+
+    await Shipper(database, tmp_path, lambda: NOON).ship()
+
+    [(_, answered, spooled, *_)] = await rows_of(database, LEDGER)
+    assert (answered, spooled) == (MOST_IN_MEMORY + 1, 1)
     assert left(tmp_path) == 0

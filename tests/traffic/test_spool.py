@@ -1,5 +1,6 @@
 """What a process writes down is read once, whatever became of the process, the disk or a line."""
 
+import asyncio
 import os
 import random
 import resource
@@ -96,6 +97,23 @@ def test_beyond_ten_thousand_in_memory_each_is_counted_as_lost_in_its_hour(tmp_p
     assert {line["event"] for line in logs} == {"traffic.spool-failed"}
     [path] = spools_in(spools)
     assert losses_in(path) == {NOON: 7, NOON + MS_PER_HOUR: 4}
+
+
+def test_a_disk_that_was_full_from_the_beginning_is_tried_again_without_another_request(tmp_path: Path) -> None:
+    spools = tmp_path / "spools"
+    spools.write_text("no directory can be here")
+    with a_spool(spools) as spool:
+        for number in range(3):
+            spool.append(b"%d" % number, NOON)
+            spool.count_answer()
+        spools.unlink()
+
+        spool.flush()
+
+        [path] = spools_in(spools)
+        with closing(SpoolReader(path)) as reader:
+            piece = reader.read(0, 0)
+        assert (piece.bodies, piece.answers) == ([b"0", b"1", b"2"], 3)
 
 
 def losses_in(path: Path) -> dict[int, int]:
@@ -229,3 +247,66 @@ def test_a_file_that_cannot_be_begun_leaves_nothing_behind(tmp_path: Path) -> No
 
     assert list(tmp_path.iterdir()) == []
     shutil.rmtree(tmp_path)
+
+
+@pytest.mark.parametrize("removed", ["the file", "the directory"])
+def test_what_was_written_to_a_file_that_somebody_removed_is_written_again(tmp_path: Path, removed: str) -> None:
+    spools = tmp_path / "spools"
+    with a_spool(spools) as spool:
+        spool.append(b"before", NOON)
+        spool.count_answer()
+        shutil.rmtree(spools) if removed == "the directory" else spools_in(spools)[0].unlink()
+        spool.append(b"into nowhere", NOON)
+        spool.count_answer()
+
+        spool.sync()
+        spool.flush()
+        spool.append(b"after", NOON)
+
+    [path] = spools_in(spools)
+    with closing(SpoolReader(path)) as reader:
+        piece = reader.read(0, 0)
+    assert piece.bodies == [b"before", b"into nowhere", b"after"]
+    assert piece.answers == 2
+
+
+async def test_all_answers_of_one_turn_are_one_write_and_leave_after_it(tmp_path: Path) -> None:
+    said: list[tuple[str, int]] = []
+    with a_spool(tmp_path) as spool:
+        for number in range(3):
+            spool.append_soon(b"%d" % number, NOON)
+            spool.when_written(lambda: said.append(("sent", len(bodies_in(tmp_path)))))
+        assert bodies_in(tmp_path) == []
+        await asyncio.sleep(0)
+
+        assert said == [("sent", 3)] * 3
+        spool.when_written(lambda: said.append(("at once", 3)))
+        assert said[-1] == ("at once", 3)
+    assert bodies_in(tmp_path) == [b"0", b"1", b"2"]
+
+
+async def test_answers_leave_also_when_nothing_can_be_written(tmp_path: Path) -> None:
+    said: list[str] = []
+    with a_spool(tmp_path) as spool:
+        spool.is_full = True
+
+        spool.append_soon(b"kept", NOON)
+        spool.when_written(lambda: said.append("sent"))
+        await asyncio.sleep(0)
+
+        assert (said, spool.in_memory) == (["sent"], 1)
+
+
+def broken() -> None:
+    raise LookupError
+
+
+async def test_one_that_cannot_be_sent_keeps_no_other_from_being_sent(tmp_path: Path) -> None:
+    said: list[str] = []
+    with a_spool(tmp_path) as spool:
+        spool.append_soon(b"one", NOON)
+        spool.when_written(broken)
+        spool.when_written(lambda: said.append("sent"))
+        await asyncio.sleep(0)
+
+    assert said == ["sent"]

@@ -219,12 +219,15 @@ async def test_answers_that_were_sent_are_all_written_down_and_hardly_any_others
     assert [type(found) for found in report.differences] == ([Difference] if spooled < answered else [])
 
 
-async def test_what_was_lost_or_damaged_was_answered_and_is_not_missing_twice(
+async def test_what_was_lost_or_damaged_is_told_once_each_and_is_not_missing_besides(
     database: Database, directory: TrafficDirectory
 ) -> None:
     await in_ledger(database, answered=10, spooled=7, queued=7, dead=7, damaged=1, lost=2)
 
-    assert (await verified(database, directory)).is_right
+    report = await verified(database, directory)
+
+    assert [(found.what.rpartition(" ")[2], found.found) for found in report.differences] == [("lost", 2), ("disk", 1)]
+    assert not report.faults
 
 
 async def test_a_repeat_that_is_answered_after_the_hour_of_its_first_time_is_no_loss(

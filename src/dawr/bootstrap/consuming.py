@@ -82,17 +82,19 @@ async def _running(settings: Settings, directory: TrafficDirectory, *, name: str
     async with AsyncExitStack() as stack:
         database = await _opened(settings, directory)
         stack.push_async_callback(database.close)
+        shipper = Shipper(database, directory.spools, now)
         heartbeat = HeartbeatWriter(
             database,
             directory,
             keys_of(settings, directory),
+            shipper,
             now,
             host=f"{os.uname().nodename} {name[:SHOWN]}",
             pid=os.getpid(),
             version=__version__,
         )
         stack.push_async_callback(heartbeat.stop)
-        works = _works(settings, directory, database, name, heartbeat)
+        works = _works(settings, directory, database, name=name, shipper=shipper, heartbeat=heartbeat)
         await stack.enter_async_context(works.running())
         await stack.enter_async_context(listening(directory.socket, _handlers(settings, directory, database)))
         yield
@@ -122,11 +124,16 @@ async def _opened(settings: Settings, directory: TrafficDirectory) -> Database:
 
 
 def _works(
-    settings: Settings, directory: TrafficDirectory, database: Database, name: str, heartbeat: HeartbeatWriter
+    settings: Settings,
+    directory: TrafficDirectory,
+    database: Database,
+    *,
+    name: str,
+    shipper: Shipper,
+    heartbeat: HeartbeatWriter,
 ) -> Works:
     holder, lease_ms = f"{os.uname().nodename} {name}", LEASE_MS if settings.database_url else EMBEDDED_LEASE_MS
     leases = Leases(database, now)
-    shipper = Shipper(database, directory.spools, now)
     consumer = Consumer(
         database,
         now,

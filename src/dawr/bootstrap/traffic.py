@@ -95,6 +95,8 @@ def collector_of(settings: Settings) -> Collector | None:
     if settings.traffic == "off":
         return None
     directory = traffic_in(settings.data)
+    with suppress(OSError):  # whoever writes there says why it cannot
+        directory.prepare()
     return Collector(
         Spool(directory.spools, correlation_id),
         keys_of(settings, directory),

@@ -21,6 +21,8 @@ T = TypeVar("T")
 LEASE_MS = 8_000
 POLLS_PER_LEASE = 4
 """How often a lease is renewed within its time, and polled by those who wait for it."""
+LONGEST_POLL_SECONDS = 2.0
+"""However long a lease is, whoever could not ask for it asks again soon."""
 RELEASE_SECONDS = 0.5
 
 
@@ -124,7 +126,7 @@ class Lease:
                 self._count("taken")
                 log.info("lease.taken", lease=self.name, fence=fence.number)
                 return fence, until
-            await asyncio.sleep(self._seconds / POLLS_PER_LEASE)
+            await asyncio.sleep(min(self._seconds / POLLS_PER_LEASE, LONGEST_POLL_SECONDS))
 
     async def _act(self, work: Work, fence: Fence, until: float) -> bool:
         """Whether the work ended by itself."""

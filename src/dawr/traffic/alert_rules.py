@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from dawr.traffic.event import MS_PER_MINUTE
-from dawr.traffic.status import LEAST_CONSUMED, MOST_SILENT_SECONDS, Status, at_least
+from dawr.traffic.status import LEAST_CONSUMED, MOST_BEHIND_SECONDS, MOST_SILENT_SECONDS, Status, at_least
 
 Level = Literal["warning", "critical"]
 
@@ -30,6 +30,7 @@ class Bounds(msgspec.Struct, frozen=True):
     lag_seconds: float = 300.0
     snapshot_seconds: float = 600.0
     silent_seconds: float = MOST_SILENT_SECONDS
+    behind_seconds: float = MOST_BEHIND_SECONDS
     consumed: float = LEAST_CONSUMED
     near_peak: float = 0.9
     least_peak_rpm: int = 600
@@ -160,6 +161,20 @@ def _silent_hosts(picture: Picture, bounds: Bounds) -> Iterator[Condition]:
         yield Condition("heartbeat", "critical", longest, sentence)
 
 
+def _shipping(picture: Picture, bounds: Bounds) -> Iterator[Condition]:
+    beats = picture.status.heartbeats
+    behind = max(beats, key=lambda beat: beat.behind_seconds, default=None)
+    if behind is not None and behind.behind_seconds > bounds.behind_seconds:
+        sentence = (
+            f"{behind.host} has shipped nothing for {_time(behind.behind_seconds)}: what it wrote down waits there."
+        )
+        yield Condition("shipping-stuck", "critical", behind.behind_seconds, sentence)
+    unreadable = [beat for beat in beats if beat.unreadable]
+    if unreadable:
+        sentence = f"Spools cannot be read: {', '.join(f'{beat.unreadable:,} of {beat.host}' for beat in unreadable)}."
+        yield Condition("spool-unreadable", "critical", sum(beat.unreadable for beat in unreadable), sentence)
+
+
 def _keys(picture: Picture, bounds: Bounds) -> Iterator[Condition]:
     """Visitors of two hosts whose keys differ are counted twice."""
     by_day = defaultdict[int, dict[str, str]](dict)
@@ -198,6 +213,7 @@ RULES: tuple[Callable[[Picture, Bounds], Iterator[Condition]], ...] = (
     _lost,
     _snapshot,
     _silent_hosts,
+    _shipping,
     _keys,
     _sizes,
     _archive,

@@ -99,5 +99,7 @@ class Care:
 
     async def _tidy(self, now: int) -> None:
         await trim_visitors(self._database, now - TRIMMED_MS)
-        while await self._database.change_rows("purge_seen", now - SEEN_MS, AT_ONCE) == AT_ONCE:
+        [(unsettled,)] = await self._database.select_rows("unsettled_since")
+        since = now if unsettled is None else min(now, unsettled)
+        while await self._database.change_rows("purge_seen", since - SEEN_MS, AT_ONCE) == AT_ONCE:
             pass

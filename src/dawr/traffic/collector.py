@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from dawr.reliability.log import log
 from dawr.traffic.agents import family_of
 from dawr.traffic.event import Event, encoded, outcome_of
 from dawr.traffic.identity import id_of, whole_hash
@@ -71,6 +72,7 @@ class Collector:
         self._new_id = new_id
         self._kept = kept or Kept()
         self._told = told
+        self._has_failed = False
         self._keys = DayKeys(0, b"", None, 0)
         self._visitors: dict[str, str] = {}
         self._paths = set[str]()
@@ -97,6 +99,13 @@ class Collector:
     def count_answer(self) -> None:
         """For whoever sends the bytes, beside `collect` and without it."""
         self.spool.count_answer()
+
+    def lose(self, fault: Exception) -> None:
+        """What could not be collected, by a fault of ours: counted as lost, and logged once."""
+        self.spool.lose(self._clock())
+        if not self._has_failed:
+            self._has_failed = True
+            log.error("traffic.collector-failed", exc_info=fault)
 
     def _now(self, answered: Answered) -> tuple[Event, int]:
         at = self._clock()

@@ -51,7 +51,7 @@ class Commands:
         self._directory = directory
         self._clock = clock
         self._details_days = details_days
-        self._archiving: asyncio.Task[Said] | None = None
+        self._archiving: tuple[Day, asyncio.Task[Said]] | None = None
         self._step: Step | None = None
 
     def handlers(self) -> Mapping[str, Handler]:
@@ -95,10 +95,14 @@ class Commands:
         return await _said(work())
 
     async def _archived_soon(self, day: Day) -> Said:
+        if self._archiving is not None and self._archiving[0] != day:
+            if not self._archiving[1].done():
+                return Said("Another archive is under way: ask again when it is done.", is_refused=True)
+            self._archiving = None
         if self._archiving is None:
             self._step = None
-            self._archiving = asyncio.create_task(self.archive(day, self._stepped))
-        task = self._archiving
+            self._archiving = (day, asyncio.create_task(self.archive(day, self._stepped)))
+        _, task = self._archiving
         done, _ = await asyncio.wait({task}, timeout=PATIENCE_SECONDS)
         if not done:
             return Said("" if self._step is None else described(self._step), is_done=False)

@@ -14,7 +14,7 @@ from dawr.traffic.event import MS_PER_DAY, MS_PER_HOUR, MS_PER_MINUTE, Event, da
 REPEATED_MS = 10 * MS_PER_MINUTE
 """So long after a request, another with its hash is the same one again."""
 SEEN_MS = MS_PER_HOUR
-"""How long hashes are kept for that."""
+"""How long hashes are kept for that, counted from when all that is older was counted."""
 SURELY_SEEN_MS = SEEN_MS - REPEATED_MS
 """What is older than this when it is counted may no longer be known by its hash."""
 ALL_PATHS = ""
@@ -56,7 +56,7 @@ async def count(transaction: Transaction, events: Sequence[Event], now: int, kno
     settled = await _settled(transaction, events, now)
     stored = settled.stored
     if stored:
-        seen = {e.hash: (e.hash, e.idempotent_id, e.timestamp) for e in stored if _is_known_by_hash(e)}
+        seen = {e.hash: (e.hash, e.idempotent_id, e.timestamp, now) for e in stored if _is_known_by_hash(e)}
         await transaction.change_each("save_seen", [*seen.values()])
         await transaction.change_each("add_events", [_detail(e) for e in stored if not e.counted_only])
         await _add_to_aggregates(transaction, stored)

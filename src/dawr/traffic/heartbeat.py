@@ -7,6 +7,7 @@ from dawr.traffic.database import Database, DatabaseAway
 from dawr.traffic.directory import TrafficDirectory
 from dawr.traffic.event import MS_PER_DAY
 from dawr.traffic.keys import VisitorKeys, check_of
+from dawr.traffic.shipping import Shipper
 from dawr.traffic.spool import size_of
 
 FORGOTTEN_MS = 7 * MS_PER_DAY
@@ -18,6 +19,7 @@ class HeartbeatWriter:
         database: Database,
         directory: TrafficDirectory,
         keys: VisitorKeys,
+        shipper: Shipper,
         clock: Callable[[], int],
         *,
         host: str,
@@ -27,6 +29,7 @@ class HeartbeatWriter:
         self._database = database
         self._directory = directory
         self._keys = keys
+        self._shipper = shipper
         self._clock = clock
         self._who = (host, pid, version, clock())
 
@@ -34,7 +37,10 @@ class HeartbeatWriter:
         now = self._clock()
         keys = self._keys.at(now)
         waiting = size_of(self._directory.spools)
-        await self._database.change_rows("save_heartbeat", *self._who, now, waiting, keys.day, check_of(keys.today))
+        shipped = (self._shipper.unreadable, self._shipper.shipped_at)
+        await self._database.change_rows(
+            "save_heartbeat", *self._who, now, waiting, *shipped, keys.day, check_of(keys.today)
+        )
         await self._database.change_rows("forget_hosts", now - FORGOTTEN_MS)
 
     async def stop(self) -> None:

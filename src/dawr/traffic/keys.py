@@ -8,8 +8,9 @@ a request is known that was sent before midnight and is repeated after it.
 import fcntl
 import hmac
 import os
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +20,10 @@ from dawr.reliability.log import log
 from dawr.traffic.event import MS_PER_DAY, MS_PER_MINUTE, day_of
 
 OVERLAP_MS = 10 * MS_PER_MINUTE
+AGAIN_MS = 10_000
+"""So long a process goes on with keys of its own before it tries the file again."""
+LOCK_TRIES = 10
+LOCK_SECONDS = 0.005
 KEY_BYTES = 32
 MOST_DAYS = 3660
 """Whoever was away for longer begins anew."""
@@ -48,17 +53,21 @@ class VisitorKeys:
         self._kept: tuple[int, bytes] | None = None
 
     def at(self, now: int) -> DayKeys:
-        """Also when the file cannot be read or written: then of this process alone, which is logged."""
+        """Also when the file cannot be read or written: then by what is known of it, which is logged."""
         before, today = day_of(now - OVERLAP_MS), day_of(now)
+        again_at = today + MS_PER_DAY
         try:
             with _locked(self._file.with_name(f"{self._file.name}.lock")):
-                self._kept = self._moved_on(self._read(), before, today)
+                found = self._read()
+                self._kept = self._moved_on(found, before, today)
+                if self._kept != found:
+                    self._write(*self._kept)
         except OSError as error:
             log.warning("traffic.key-unusable", reason=error.strerror or str(error))
-            in_memory = self._kept or (before, self._new_key())
-            self._kept = (before, _ratcheted(in_memory[1], (before - in_memory[0]) // MS_PER_DAY))
+            self._kept = self._moved_on(self._kept or self._glimpsed(), before, today)
+            again_at = now + AGAIN_MS
         day, key = self._kept
-        until = min(today + MS_PER_DAY, day + MS_PER_DAY + OVERLAP_MS)
+        until = min(today + MS_PER_DAY, day + MS_PER_DAY + OVERLAP_MS, again_at)
         if day == today:
             return DayKeys(today, key, None, until)
         return DayKeys(today, _ratcheted(key, (today - day) // MS_PER_DAY), key, until)
@@ -70,10 +79,14 @@ class VisitorKeys:
         if kept is None or kept[0] > today or today - kept[0] > MOST_DAYS * MS_PER_DAY:
             if kept is not None:
                 log.warning("traffic.key-replaced", day=kept[0])
-            kept = (before, self._new_key())
-        kept = (before, _ratcheted(kept[1], (before - kept[0]) // MS_PER_DAY))
-        self._write(*kept)
-        return kept
+            return before, self._new_key()
+        return before, _ratcheted(kept[1], (before - kept[0]) // MS_PER_DAY)
+
+    def _glimpsed(self) -> tuple[int, bytes] | None:
+        """The file without its lock: whoever writes it puts a whole one in its place."""
+        with suppress(OSError):
+            return self._read()
+        return None
 
     def _read(self) -> tuple[int, bytes] | None:
         try:
@@ -81,7 +94,7 @@ class VisitorKeys:
             key = bytes.fromhex(kept.key)
         except FileNotFoundError:
             return None
-        except ValueError:  # msgspec's own errors among them
+        except (ValueError, RecursionError):  # msgspec's own errors among them
             log.warning("traffic.key-unreadable")
             return None
         return (kept.day, key) if len(key) == KEY_BYTES and kept.day % MS_PER_DAY == 0 else None
@@ -122,7 +135,20 @@ def _ratcheted(key: bytes, days: int) -> bytes:
 def _locked(file: Path) -> Iterator[None]:
     handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        _lock(handle)
         yield
     finally:
         os.close(handle)
+
+
+def _lock(handle: int) -> None:
+    """Within a moment or not at all. Another process that begins at the same time has it for some milliseconds."""
+    for tries_left in reversed(range(LOCK_TRIES)):
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if not tries_left:
+                raise
+            time.sleep(LOCK_SECONDS)
+        else:
+            return

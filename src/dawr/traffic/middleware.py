@@ -18,18 +18,25 @@ FAILED = 500
 def template_of(scope: Scope) -> str:
     """The template of the route that answered, as FastAPI and Starlette leave it behind; never the path itself.
 
-    A path that led nowhere is anybody's invention: all of them are `-`.
+    A path that led nowhere is anybody's invention: all of them are `-`. For another framework, give the middleware
+    a function of your own.
     """
     route = scope.get("route")
     template = getattr(route, "path_format", None) or getattr(route, "path", None)
-    if isinstance(template, str):
-        return template
-    if "endpoint" not in scope:
+    if not isinstance(template, str):
         return NO_ROUTE
-    path: str = scope["path"]
-    for name, value in (scope.get("path_params") or {}).items():
-        path = "/".join(f"{{{name}}}" if part == str(value) else part for part in path.split("/"))
-    return path
+    if hasattr(route, "routes"):  # what is mounted there found nothing, or has no routes
+        return template
+    return _mounted_at(scope) + template
+
+
+def _mounted_at(scope: Scope) -> str:
+    """Where the app of this route is mounted, with the names of its parameters in the place of their values."""
+    prefix: str = scope.get("root_path", "").removeprefix(scope.get("app_root_path", ""))
+    if "app_root_path" not in scope:
+        return ""
+    names = {str(value): f"{{{name}}}" for name, value in (scope.get("path_params") or {}).items()}
+    return "/".join(names.get(part, part) for part in prefix.split("/"))
 
 
 class TrafficMiddleware:

@@ -45,8 +45,11 @@ class RequestCollector:
         correlation_id: str = "",
         by_rule: bool = False,  # noqa: FBT001, FBT002 - as above
     ) -> None:
-        """Before the last bytes of the answer leave."""
-        self._collector.collect(self._answered(scope, headers, route, status, took_ns, correlation_id, by_rule))
+        """Before the last bytes of the answer leave. What goes wrong here is no fault of the request."""
+        try:
+            self._collector.collect(self._answered(scope, headers, route, status, took_ns, correlation_id, by_rule))
+        except Exception as fault:  # noqa: BLE001 - as above
+            self._collector.lose(fault)
 
     def collect_soon(  # noqa: PLR0917 - as above
         self,
@@ -59,7 +62,12 @@ class RequestCollector:
         by_rule: bool,  # noqa: FBT001 - as above
     ) -> None:
         """The same with all others of this turn of the loop: the answer waits for `when_written`."""
-        self._collector.collect_soon(self._answered(scope, headers, route, status, took_ns, correlation_id, by_rule))
+        try:
+            self._collector.collect_soon(
+                self._answered(scope, headers, route, status, took_ns, correlation_id, by_rule)
+            )
+        except Exception as fault:  # noqa: BLE001 - as above
+            self._collector.lose(fault)
 
     def _answered(  # noqa: PLR0917 - as above
         self,

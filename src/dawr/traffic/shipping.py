@@ -8,14 +8,22 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
+
+from dawr.reliability.log import log
 from dawr.traffic.database import Database, Transaction
 from dawr.traffic.event import hour_in
 from dawr.traffic.ledger import Entries, add_to_ledger
+from dawr.traffic.spool import MOST_IN_MEMORY
 from dawr.traffic.spool_reader import Piece, SpoolReader, spools_in
 
 LONGEST_DAMAGED = 2000
 ASK_AGAIN_MS = 10_000
 """How long what is known of a spool is believed without asking the database."""
+
+
+class SpoolUnreadable(Exception):
+    """The file is there and cannot be read."""
 
 
 class Shipper:
@@ -28,6 +36,14 @@ class Shipper:
         self._known: dict[str, tuple[int, int]] = {}
         """What was shipped of each spool. The database knows better: after a crash it may have less than it said."""
         self._asked_at = 0
+        self._unreadable = set[str]()
+        self.shipped_at = clock()
+        """When all that was there was shipped."""
+
+    @property
+    def unreadable(self) -> int:
+        """How many spools cannot be read."""
+        return len(self._unreadable)
 
     async def ship(self) -> int:
         """All that is there now; how many lines it was."""
@@ -35,13 +51,28 @@ class Shipper:
         if abs(now - self._asked_at) >= ASK_AGAIN_MS:
             self._known.clear()
             self._asked_at = now
-        return sum([await self._ship_one(path) for path in spools_in(self._spools)])
+        paths = spools_in(self._spools)
+        self._unreadable &= {path.name for path in paths}
+        shipped = sum([await self._ship_what_can_be_read(path) for path in paths])
+        self.shipped_at = now
+        return shipped
 
-    async def _ship_one(self, path: Path) -> int:
+    async def _ship_what_can_be_read(self, path: Path) -> int:
+        """A file that is damaged or forbidden costs only itself."""
         try:
-            spool = SpoolReader(path)
+            shipped = await self._ship_one(path)
         except FileNotFoundError:
             return 0
+        except (SpoolUnreadable, OSError, ValueError, OverflowError):
+            if path.name not in self._unreadable:
+                log.exception("traffic.spool-unreadable", spool=path.name)
+            self._unreadable.add(path.name)
+            return 0
+        self._unreadable.discard(path.name)
+        return shipped
+
+    async def _ship_one(self, path: Path) -> int:
+        spool = SpoolReader(path)
         shipped = 0
         try:
             while spool.is_new(*self._known.get(path.name, (0, 0))):
@@ -68,8 +99,14 @@ class Shipper:
         name, now = spool.path.name, self._clock()
         await transaction.change_rows("add_spool", name)
         [(position, lines, answers)] = await transaction.select_rows("lock_spool", name)
-        piece = spool.read(position, answers)
+        try:
+            piece = spool.read(position, answers)
+        except OSError as error:  # of the file: the database's own are told apart from it
+            raise SpoolUnreadable(spool.path.name) from error
         found = len(piece.bodies) + len(piece.damaged)
+        # Each answer has a line, or will have one: more than that is a header that was damaged.
+        most = max(answers, lines + found + piece.lost.total() + MOST_IN_MEMORY)
+        piece = msgspec.structs.replace(piece, answers=min(piece.answers, most))
         if (piece.position, piece.answers) == (position, answers):
             return piece
         hours = [hour_in(body, spool.hour) for body in piece.bodies]

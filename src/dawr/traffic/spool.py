@@ -153,13 +153,18 @@ class Spool:
         else:
             self._file.count_answers(1)
 
+    def lose(self, at: int) -> None:
+        """Something that was answered and cannot be written down."""
+        self.lost += 1
+        self._lost_hours[hour_of(at)] += 1
+
     def flush(self) -> None:
         """Write what was kept in memory, if there is a place for it by now. Due once a second."""
         if self._file is not None and self._is_gone:
             self._next_file(self._file.hour)
         if not self._memory and not self._lost_hours:
             return
-        file = self._file or self._next_file(self._memory[-1][0])
+        file = self._file or self._next_file(self._memory[-1][0] if self._memory else max(self._lost_hours))
         if file is None or self.is_full:
             return
         while self._memory:
@@ -184,11 +189,10 @@ class Spool:
                 retired.close()
                 self._retired.popleft()
             file = self._file
-            if file is not None and file.is_dirty:
+            if file is not None and file.is_gone:
+                self._is_missed()
+            elif file is not None and file.is_dirty:
                 file.sync()
-            if file is not None and file.is_gone and not self._is_gone:
-                log.error("traffic.spool-failed", reason="The file was removed; its lines are written to another.")
-                self._is_gone = True
             self.is_full = size_of(self._directory) >= MOST_ON_DISK
         except OSError as error:
             self._fails(error)
@@ -274,10 +278,14 @@ class Spool:
 
     def _keep(self, line: bytes, at: int) -> None:
         if len(self._memory) >= MOST_IN_MEMORY:
-            self.lost += 1
-            self._lost_hours[hour_of(at)] += 1
+            self.lose(at)
         else:
             self._memory.append((at, line))
+
+    def _is_missed(self) -> None:
+        if not self._is_gone:
+            log.error("traffic.spool-failed", reason="The file was removed; its lines are written to another.")
+        self._is_gone = True
 
     def _fails(self, error: OSError) -> None:
         if not self._is_failing:
@@ -310,7 +318,8 @@ def size_of(directory: Path) -> int:
 
 
 def _sizes(directory: Path) -> Iterator[tuple[str, int]]:
-    with suppress(FileNotFoundError):
+    """Of nothing, if they cannot be looked at: whoever writes there says so."""
+    with suppress(OSError):
         for entry in os.scandir(directory):
-            with suppress(FileNotFoundError):
+            with suppress(OSError):
                 yield entry.name, entry.stat().st_size

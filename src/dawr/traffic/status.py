@@ -20,6 +20,7 @@ SNAPSHOT = "overview"
 LEAST_CONSUMED = 0.999
 MOST_WAITING = 100
 MOST_SILENT_SECONDS = 180.0
+MOST_BEHIND_SECONDS = 60.0
 
 
 class Heartbeat(msgspec.Struct, frozen=True):
@@ -33,6 +34,10 @@ class Heartbeat(msgspec.Struct, frozen=True):
     spool_bytes: int
     key_day: int
     key_check: str
+    behind_seconds: float = 0.0
+    """For how long its spools have not been shipped to their end."""
+    unreadable: int = 0
+    """Spools that it cannot read."""
 
 
 class OpenAlert(msgspec.Struct, frozen=True):
@@ -127,6 +132,8 @@ def failed_gates(status: Status) -> list[str]:
     """Why these statistics cannot be relied on now, each in a sentence; none if they can."""
     share = status.consumed_share
     silent = [beat for beat in status.heartbeats if beat.age_seconds > MOST_SILENT_SECONDS]
+    behind = [beat for beat in status.heartbeats if beat.behind_seconds > MOST_BEHIND_SECONDS]
+    unreadable = sum(beat.unreadable for beat in status.heartbeats)
     dead_letters = status.dead_letters
     gates = (
         (
@@ -144,6 +151,11 @@ def failed_gates(status: Status) -> list[str]:
             bool(silent),
             f"No heartbeat for more than 3 minutes: {', '.join(beat.host for beat in silent)}.",
         ),
+        (
+            bool(behind),
+            f"What was written down is not shipped for more than a minute: {', '.join(beat.host for beat in behind)}.",
+        ),
+        (unreadable > 0, f"{unreadable:,} spools cannot be read: look at the log for `traffic.spool-unreadable`."),
     )
     return [sentence for failed, sentence in gates if failed]
 
@@ -153,10 +165,10 @@ def at_least(count: int) -> str:
     return f"{count:,}" if count < MOST_COUNTED else f"{MOST_COUNTED - 1:,} or more"
 
 
-def _heartbeat(row: tuple[str, int, str, int, int, int, int, str], now: int) -> Heartbeat:
-    host, pid, version, began_at, beat_at, spool_bytes, key_day, key_check = row
-    age, up = _seconds(beat_at, now), _seconds(began_at, now)
-    return Heartbeat(host, pid, version, age, up, spool_bytes, key_day, key_check)
+def _heartbeat(row: tuple[str, int, str, int, int, int, int, str, int, int], now: int) -> Heartbeat:
+    host, pid, version, began_at, beat_at, spool_bytes, key_day, key_check, shipped_at, unreadable = row
+    age, up, behind = _seconds(beat_at, now), _seconds(began_at, now), _seconds(shipped_at, beat_at)
+    return Heartbeat(host, pid, version, age, up, spool_bytes, key_day, key_check, behind, unreadable)
 
 
 def _alive(beats: list[Heartbeat]) -> list[Heartbeat]:

@@ -205,6 +205,10 @@ def _of_hour(hour: int, figures: Hour, is_archived: bool) -> Iterator[Difference
     ]
     if not is_archived:
         same.append(("kept in detail, and details that are there", f.detailed, f.details))
+    same += [
+        ("answered, and never written down: lost", 0, f.lost),
+        ("answered, and damaged on the disk", 0, f.damaged),
+    ]
     for what, expected, found in same:
         if expected != found:
             yield Difference(hour, what, expected, found)

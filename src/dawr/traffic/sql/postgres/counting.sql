@@ -12,12 +12,24 @@ CROSS JOIN LATERAL (SELECT id, hash FROM traffic_events WHERE id = wanted.id AND
 
 -- name: save_seen
 -- A request id that is used again after its time is another request.
-INSERT INTO traffic_seen AS old (hash, id, at)
-SELECT hash, id, at FROM unnest($1::text[], $2::text[], $3::bigint[]) AS new (hash, id, at)
-ON CONFLICT (hash) DO UPDATE SET id = excluded.id, at = excluded.at;
+INSERT INTO traffic_seen AS old (hash, id, at, counted_at)
+SELECT hash, id, at, counted_at
+FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[]) AS new (hash, id, at, counted_at)
+ON CONFLICT (hash) DO UPDATE SET id = excluded.id, at = excluded.at, counted_at = excluded.counted_at;
 
 -- name: purge_seen
-DELETE FROM traffic_seen WHERE hash IN (SELECT hash FROM traffic_seen WHERE at < $1 ORDER BY at LIMIT $2);
+-- By when they were counted: what came late may have repeats that come later still.
+DELETE FROM traffic_seen
+WHERE hash IN (SELECT hash FROM traffic_seen WHERE counted_at < $1 ORDER BY counted_at LIMIT $2);
+
+-- name: unsettled_since
+-- The oldest moment of which something may still come: from the spools of a host, or from the queue.
+SELECT min(moment)
+FROM (
+    SELECT min(shipped_at) AS moment FROM traffic_consumer
+    UNION ALL
+    SELECT min(due_at) FROM (SELECT due_at FROM traffic_queue ORDER BY seq LIMIT 1) AS first
+) AS moments;
 
 -- name: add_events
 INSERT INTO traffic_events AS old (id, hash, at, path, method, status, outcome, ms, visitor, request_id, correlation_id, agent, country)

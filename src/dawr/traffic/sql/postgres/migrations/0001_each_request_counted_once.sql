@@ -22,9 +22,10 @@ CREATE TABLE traffic_spools (
 CREATE TABLE traffic_seen (
     hash text COLLATE "C" PRIMARY KEY,
     id text COLLATE "C" NOT NULL,
-    at bigint NOT NULL
+    at bigint NOT NULL,
+    counted_at bigint NOT NULL
 );
-CREATE INDEX traffic_seen_at ON traffic_seen (at);
+CREATE INDEX traffic_seen_counted_at ON traffic_seen (counted_at);
 
 -- Details. An id begins with its 13 digits of time, so that the key is in the order of time.
 CREATE TABLE traffic_events (
@@ -141,7 +142,8 @@ CREATE TABLE traffic_alerts (
     PRIMARY KEY (name, began_at)
 );
 
--- The traffic process of each host: when it was last alive, and which day's key it has (by a check, not the key).
+-- The traffic process of each host: when it was last alive, when nothing waited in its spools, how many of them it
+-- cannot read, and which day's key it has (by a check, not the key).
 CREATE TABLE traffic_consumer (
     host text COLLATE "C" PRIMARY KEY,
     pid bigint NOT NULL,
@@ -149,6 +151,8 @@ CREATE TABLE traffic_consumer (
     began_at bigint NOT NULL,
     beat_at bigint NOT NULL,
     spool_bytes bigint NOT NULL,
+    unreadable bigint NOT NULL,
+    shipped_at bigint NOT NULL,
     key_day bigint NOT NULL,
     key_check text COLLATE "C" NOT NULL
 );

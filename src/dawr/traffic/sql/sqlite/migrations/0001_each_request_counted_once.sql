@@ -22,9 +22,10 @@ CREATE TABLE traffic_spools (
 CREATE TABLE traffic_seen (
     hash TEXT PRIMARY KEY,
     id TEXT NOT NULL,
-    at INTEGER NOT NULL
+    at INTEGER NOT NULL,
+    counted_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX traffic_seen_at ON traffic_seen (at);
+CREATE INDEX traffic_seen_counted_at ON traffic_seen (counted_at);
 
 -- Details. An id begins with its 13 digits of time, so that the key is in the order of time.
 CREATE TABLE traffic_events (
@@ -141,7 +142,8 @@ CREATE TABLE traffic_alerts (
     PRIMARY KEY (name, began_at)
 ) STRICT, WITHOUT ROWID;
 
--- The traffic process of each host: when it was last alive, and which day's key it has (by a check, not the key).
+-- The traffic process of each host: when it was last alive, when nothing waited in its spools, how many of them it
+-- cannot read, and which day's key it has (by a check, not the key).
 CREATE TABLE traffic_consumer (
     host TEXT PRIMARY KEY,
     pid INTEGER NOT NULL,
@@ -149,6 +151,8 @@ CREATE TABLE traffic_consumer (
     began_at INTEGER NOT NULL,
     beat_at INTEGER NOT NULL,
     spool_bytes INTEGER NOT NULL,
+    unreadable INTEGER NOT NULL,
+    shipped_at INTEGER NOT NULL,
     key_day INTEGER NOT NULL,
     key_check TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
