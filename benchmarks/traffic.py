@@ -35,15 +35,18 @@ class Plan(msgspec.Struct, frozen=True):
 
     rounds: int
     seconds: float
-    """Of each slice of `enter`."""
+    """Of `enter` in each round."""
+    slices: int
+    slice_seconds: float
+    """Of `enter` with statistics and without."""
     times: int
     """Requests written down, of each round."""
     varied: int
     days: int
 
 
-FULL = Plan(rounds=11, seconds=1.0, times=20_000, varied=20_000, days=90)
-QUICK = Plan(rounds=2, seconds=0.3, times=500, varied=500, days=2)
+FULL = Plan(rounds=11, seconds=1.0, slices=40, slice_seconds=0.5, times=20_000, varied=20_000, days=90)
+QUICK = Plan(rounds=2, seconds=0.3, slices=2, slice_seconds=0.3, times=500, varied=500, days=2)
 
 
 class Side(msgspec.Struct, frozen=True):
@@ -102,21 +105,31 @@ async def _load(directory: Path, postgres: PostgresServer, plan: Plan) -> list[M
                 await enter(counting_on_postgres(directory, postgres.create_database("counted"))),
             ),
         ]
-        baseline: list[Entered] = []
-        rounds: dict[str, list[Round]] = {side.name: [] for side in sides}
-        for number in range(plan.rounds + 1):
-            if number % 2:
-                baseline.append(await without.enter(plan.seconds))
+        figures = await _with_and_without(without, sides[0].server, plan)
+        rounds = {side.name: [await _round(side, plan, 0)] for side in sides}
+        for number in range(1, plan.rounds + 1):
             for side in sides:
                 rounds[side.name].append(await _round(side, plan, number))
-            if not number % 2:
-                baseline.append(await without.enter(plan.seconds))
-        del baseline[0]
-        figures: list[Measured] = []
         for side in sides:
-            del rounds[side.name][0]  # whoever is asked first has not warmed up
-            figures += _figures(side, rounds[side.name], baseline if side.name == "SQLite" else [])
+            figures += _figures(side, rounds[side.name][1:])  # whoever is asked first has not warmed up
     return figures
+
+
+async def _with_and_without(without: Served, counted: Served, plan: Plan) -> list[Measured]:
+    """In many short slices, and each of the two first as often as the other: so that noise is shared out."""
+    runs: dict[Served, list[Entered]] = {without: [], counted: []}
+    for number in range(plan.slices + 1):
+        for server in (without, counted) if number % 2 else (counted, without):
+            runs[server].append(await server.enter(plan.slice_seconds))
+            if server is counted:
+                await counted.drained()
+    of_without, of_counted = runs[without][1:], runs[counted][1:]
+    share = ratio([one.run for one in of_counted], [one.run for one in of_without])
+    return [
+        *_rates("enter without statistics, SQLite", of_without),
+        *_rates("enter with statistics, SQLite", of_counted),
+        at_least("enter, with ÷ without, SQLite", share, LEAST_SHARE, "without"),
+    ]
 
 
 async def _round(side: Side, plan: Plan, number: int) -> Round:
@@ -128,22 +141,13 @@ async def _round(side: Side, plan: Plan, number: int) -> Round:
     return Round(entered, drained, counted, varied)
 
 
-def _figures(side: Side, rounds: Sequence[Round], without: Sequence[Entered]) -> list[Measured]:
+def _figures(side: Side, rounds: Sequence[Round]) -> list[Measured]:
     return [
-        *_entering(side.name, [one.entered for one in rounds], without),
+        *_rates(f"enter with statistics, {side.name}, in the rounds of counting", [one.entered for one in rounds]),
         *_counting(side.name, rounds),
         informed("  the traffic process, of a processor", "µs an event", [side.server.worked_by_traffic_process()]),
         at_most("  memory of the traffic process", "MB", [side.server.memory_of_traffic_process()], MOST_MEMORY_MB),
     ]
-
-
-def _entering(name: str, entered: Sequence[Entered], without: Sequence[Entered]) -> list[Measured]:
-    figures = _rates(f"enter with statistics, {name}", entered)
-    if without:
-        share = ratio([one.run for one in entered], [one.run for one in without])
-        figures += _rates(f"enter without, {name}", without)
-        figures.append(at_least(f"enter, with ÷ without, {name}", share, LEAST_SHARE, "without"))
-    return figures
 
 
 def _rates(what: str, entered: Sequence[Entered]) -> list[Measured]:

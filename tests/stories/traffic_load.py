@@ -33,6 +33,7 @@ class Load:
         self.answered: dict[str, int] = {}
         """Request id → the status of its answer."""
         self.repeated = Counter[str]()
+        """Request id → how often it was answered again."""
         self._port = port
         self._paths = paths
         self._faults: list[BaseException] = []
@@ -73,17 +74,18 @@ class Load:
             self._ask(connection, ray, path, request)
             if has_id and chance.random() < REPEATED and ray in self.answered:
                 again = Connection(self._port)
-                self._ask(again, ray, path, request)
-                self.repeated[ray] += 1
+                self.repeated[ray] += self._ask(again, ray, path, request)
                 again.close()
         connection.close()
 
-    def _ask(self, connection: "Connection", ray: str, path: str, request: bytes) -> None:
+    def _ask(self, connection: "Connection", ray: str, path: str, request: bytes) -> bool:
+        """Whether it was answered."""
         connection.open()
         self.sent[ray] = path
         status = connection.ask(request)
         if status is not None:
             self.answered[ray] = status
+        return status is not None
 
 
 class Connection:

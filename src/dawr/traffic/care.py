@@ -15,14 +15,15 @@ from dawr.traffic.archive.retention import is_archive_time, nightly
 from dawr.traffic.counting import SEEN_MS
 from dawr.traffic.database import Database, DatabaseAway
 from dawr.traffic.directory import TrafficDirectory
-from dawr.traffic.event import MS_PER_HOUR, MS_PER_MINUTE
+from dawr.traffic.event import MS_PER_DAY, MS_PER_HOUR, MS_PER_MINUTE
 from dawr.traffic.visitors import trim_visitors
 
 LOOK_SECONDS = 10.0
 NIGHT_SECONDS = 60.0
 AT_ONCE = 1000
 TRIMMED_MS = 2 * MS_PER_HOUR
-"""Groups of visitors that began so long ago have been trimmed before."""
+"""Groups of visitors that began so long ago have been trimmed before, but for those to which late events came."""
+TRIMMED_AT_NIGHT_MS = 3 * MS_PER_DAY
 
 
 class Care:
@@ -69,6 +70,7 @@ class Care:
         now = self._clock()
         if not is_archive_time(now, self._night_at):
             return
+        await trim_visitors(self._database, now - TRIMMED_AT_NIGHT_MS)
         try:
             done = await nightly(
                 self._database,
