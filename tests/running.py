@@ -177,6 +177,12 @@ class Answer(NamedTuple):
         decoded: dict[str, Any] = json.loads(self.body)
         return decoded
 
+    @property
+    def numbers(self) -> set[str]:
+        """Those that are said in it. Any digits may be in a correlation id."""
+        body = self.body.decode().replace(self.headers["x-correlation-id"], "")
+        return set(re.findall(r"\d+", body))
+
 
 class Client:
     """One keep-alive connection."""

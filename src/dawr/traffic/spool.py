@@ -317,6 +317,11 @@ def size_of(directory: Path) -> int:
     return total
 
 
+def whole_size_of(directory: Path) -> int:
+    """All of it."""
+    return sum(size for _, size in _sizes(directory))
+
+
 def _sizes(directory: Path) -> Iterator[tuple[str, int]]:
     """Of nothing, if they cannot be looked at: whoever writes there says so."""
     with suppress(OSError):

@@ -249,18 +249,16 @@ def _outside(hours: dict[int, Hour], start: int, end: int) -> tuple[Outside | No
 
     So what an hour has too little, the hour before may have too much.
     """
-    compared = {hour: hours.get(hour, Hour()) for hour in range(start, end, MS_PER_HOUR)}
+    compared = {hour: hours[hour] for hour in sorted(hours) if start <= hour < end}
     outside = Outside(sum(h.answered for h in compared.values()), sum(h.collected for h in compared.values()))
     if outside.answered == 0:
         return None, []
-    before = hours.get(start - MS_PER_HOUR, Hour())
-    spare = max(before.collected - before.answered, 0)
     lost = []
     for hour, figures in compared.items():
-        surplus = figures.collected - figures.answered
-        if surplus + spare < 0:
+        before = hours.get(hour - MS_PER_HOUR, Hour())
+        spare = max(before.collected - before.answered, 0)
+        if figures.collected + spare < figures.answered:
             lost.append(Difference(hour, "answered, and written down", figures.answered, figures.collected + spare))
-        spare = max(surplus, 0)
     return outside, lost
 
 

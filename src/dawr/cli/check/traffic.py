@@ -12,7 +12,7 @@ from dawr.cli.check.findings import Report
 from dawr.settings import Settings
 from dawr.traffic.database import DatabaseAway
 from dawr.traffic.directory import TrafficDirectory, traffic_in
-from dawr.traffic.spool import size_of
+from dawr.traffic.spool import whole_size_of
 from dawr.traffic.status import MOST_SILENT_SECONDS, Status, at_least, failed_gates, status
 
 
@@ -38,7 +38,7 @@ async def look_at_traffic(settings: Settings, report: Report) -> None:
         )
         return
     is_counting = is_held(directory) if not settings.database_url else look_for_hosts(found, report)
-    look_at_spool(size_of(directory.spools), report, is_counting=is_counting)
+    look_at_spool(whole_size_of(directory.spools), report, is_counting=is_counting)
     look_at_status(found, report, is_counting=is_counting)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import datetime
+from math import isnan
 
 import click
 
@@ -55,6 +56,8 @@ def verify(
     since = until - DEFAULT_MS if start is None else ms_of(start)
     if since >= until:
         raise click.UsageError("--from must be before --to.")
+    if sample is not None and isnan(sample):
+        raise click.UsageError("--sample is a share of 1, such as 0.01.")
     directory = traffic_in(settings.data)
     report = look(settings, lambda database: verifying.verify(database, directory, since, until, sample=sample))
     wrong = [*map(str, report.differences), *report.faults]
