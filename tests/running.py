@@ -163,7 +163,8 @@ def _environment(settings: Mapping[str, str | Path]) -> dict[str, str]:
     The traffic process is a process more for every server: whoever wants it says so.
     """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("DAWR_")}
-    return kept | {"DAWR_RATE_LIMITS": "off", "DAWR_TRAFFIC": "off"} | {name: str(value) for name, value in settings.items()}
+    off = {"DAWR_RATE_LIMITS": "off", "DAWR_TRAFFIC": "off"}
+    return kept | off | {name: str(value) for name, value in settings.items()}
 
 
 class Answer(NamedTuple):

@@ -18,7 +18,8 @@ STREAM = "/api/v1/events/stream"
 
 @pytest.fixture
 async def clinic(tmp_path: Path) -> AsyncIterator[Installation]:
-    async with installed(Settings(data=str(tmp_path / "data"), log_level="error", rate_limits="off", traffic="off")) as installation:
+    settings = Settings(data=str(tmp_path / "data"), log_level="error", rate_limits="off", traffic="off")
+    async with installed(settings) as installation:
         yield installation
 
 

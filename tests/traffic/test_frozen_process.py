@@ -18,6 +18,8 @@ MANY = 5000
 AT = 1_893_456_000_000
 """In 2030: nothing here is too old to be counted, and no day ends."""
 COUNTED = "SELECT request_id FROM traffic_events"
+KEYS = "SELECT count(*), count(DISTINCT key_check) FROM traffic_consumer"
+"""Each host has a key of its own here, and that can be seen."""
 FENCE = "SELECT fence FROM leases WHERE name = 'traffic-events'"
 
 
@@ -59,6 +61,7 @@ def test_on_postgresql_another_host_takes_over_and_the_frozen_one_changes_nothin
         eventually(lambda: rows_of(migrated_url, FENCE) == [(1,)])
         with consuming(two, migrated_url):
             eventually(lambda: is_ready(two))
+            eventually(lambda: rows_of(migrated_url, KEYS) == [(2, 2)])
             leave(one, range(MANY))
             eventually(lambda: len(counted(migrated_url)) > 0)
 
