@@ -85,10 +85,9 @@ class SpoolFile:
         """Somebody removed it while it was in use."""
         return os.fstat(self.handle).st_nlink == 0
 
-    def take_over(self, other: "SpoolFile") -> None:
-        """All lines and answers of another: what was shipped before is known, and counts once."""
-        self.append(os.pread(other.handle, other.size, len(HEADER)))
-        self.count_answers(other.answers)
+    def lines(self) -> bytes:
+        """All that was written to it."""
+        return os.pread(self.handle, self.size, len(HEADER))
 
     def sync(self) -> None:
         self.is_dirty = False
@@ -250,7 +249,7 @@ class Spool:
             return self._file
         if self._file is not None:
             if self._is_gone:
-                file.take_over(self._file)
+                self._save(self._file, file)
             self._retired.append(self._file)
         self._file, self._is_gone = file, False
         self._files += 1
@@ -260,6 +259,14 @@ class Spool:
             self._syncing = threading.Thread(target=self._sync_for_ever, name="traffic-sync", daemon=True)
             self._syncing.start()
         return file
+
+    def _save(self, gone: SpoolFile, file: SpoolFile) -> None:
+        """What was shipped before is known by then, and counts once."""
+        file.count_answers(gone.answers)
+        lines = gone.lines()
+        if not file.append(lines):
+            for line in lines.splitlines(keepends=True):
+                self._keep(line, gone.hour)
 
     def _leave_to_the_parent(self) -> None:
         """A process that was forked writes to files of its own."""
