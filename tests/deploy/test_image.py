@@ -85,7 +85,7 @@ def test_the_builder_is_sent_what_is_copied_and_nothing_else() -> None:
 
 def test_every_package_in_it_has_the_version_that_was_tested() -> None:
     pinned = {_plain(line.partition("==")[0]) for line in (ROOT / "constraints.txt").read_text().splitlines()}
-    needed, todo = set[str](), [("dawr", "otel")]
+    needed, todo = set[str](), [("dawr", "otel"), ("dawr", "archive")]
     while todo:
         name, extra = todo.pop()
         for requirement in metadata.requires(name) or []:
@@ -95,7 +95,7 @@ def test_every_package_in_it_has_the_version_that_was_tested() -> None:
                 needed.add(package)
                 todo.append((package, ""))
 
-    assert {"uvloop", "redis", "opentelemetry-sdk"} <= needed
+    assert {"uvloop", "redis", "opentelemetry-sdk", "duckdb"} <= needed
     assert needed | {"hatchling"} <= pinned
 
 

@@ -166,7 +166,7 @@ def test_a_cursor_says_what_was_put_into_it(value: float, path: str, search: str
         (NOON, None, None),
         (NOON + 5, NOON + 10, None),
         (NOON - 5, NOON - 5, None),
-        (NOON - LONGEST_MS - 1, NOON, None),
+        (NOON - LONGEST_MS - MS_PER_HOUR - 1, NOON, None),
     ],
 )
 def test_a_range_is_a_day_unless_another_is_asked_for_and_ninety_at_most(

@@ -23,7 +23,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def server(request: pytest.FixtureRequest, data: Path) -> Iterator[DawrServer]:
     """Whoever follows each event in the log has it written by itself; otherwise those of one turn are one write."""
     settings = {"DAWR_TRAFFIC": "on", "DAWR_TRAFFIC_BATCH_SECONDS": "1", "DAWR_TRAFFIC_LOG": str(request.param)}
-    set_up("venue", "apply", "-", "--data", data / "data", stdin=venue_document({"id": "lab"}))
+    queues = ({"id": "lab"}, {"id": "tiny", "capacity": 1})
+    set_up("venue", "apply", "-", "--data", data / "data", stdin=venue_document(*queues))
     with DawrServer(data, "serve", "--data", data / "data", **settings) as running:
         yield running
 
@@ -99,6 +100,18 @@ def test_a_stream_counts_once_when_it_ends(server: DawrServer, data: Path) -> No
     eventually(lambda: ledger(data)["stored"] == before["stored"] + 2)
     assert ledger(data)["answered"] == ledger(data)["spooled"]
     assert outcomes(data)["/v1/events", 200, "ok"] >= 1
+
+
+def test_a_refusal_by_a_rule_is_no_error_whatever_its_status(server: DawrServer, data: Path) -> None:
+    before = ledger_when_there(data)
+
+    with Client(server.url) as client:
+        statuses = [client.enter("tiny", f"visitor {number}").status for number in range(3)]
+
+    assert statuses[-1] == 503
+    eventually(lambda: ledger(data)["stored"] == before["stored"] + 3)
+    assert ("/api/v1/queue/enter", 503, "refused") in outcomes(data)
+    assert ("/api/v1/queue/enter", 503, "error") not in outcomes(data)
 
 
 def test_no_path_is_kept_as_it_was_asked_for(server: DawrServer, data: Path) -> None:

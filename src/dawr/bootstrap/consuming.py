@@ -30,7 +30,7 @@ from dawr.stores.data_directory import DataDirectory, DataDirectoryUnfit
 from dawr.traffic import snapshot
 from dawr.traffic.care import Care
 from dawr.traffic.commands import Commands
-from dawr.traffic.consumer import Consumer
+from dawr.traffic.consumer import Consumer, Names
 from dawr.traffic.database import Database, DatabaseAway
 from dawr.traffic.directory import TrafficDirectory, traffic_in
 from dawr.traffic.heartbeat import HeartbeatWriter
@@ -132,7 +132,10 @@ def _works(
     shipper: Shipper,
     heartbeat: HeartbeatWriter,
 ) -> Works:
-    holder, lease_ms = f"{os.uname().nodename} {name}", LEASE_MS if settings.database_url else EMBEDDED_LEASE_MS
+    holder, lease_ms = f"{os.uname().nodename} {name}", LEASE_MS
+    if not settings.database_url:
+        # A container that was made anew has another host name, and the same directory.
+        holder, lease_ms = name, EMBEDDED_LEASE_MS
     leases = Leases(database, now)
     consumer = Consumer(
         database,
@@ -140,15 +143,10 @@ def _works(
         batch=settings.traffic_batch,
         wait_ms=settings.traffic_batch_seconds * 1000,
         retries=settings.traffic_retries,
+        names=Names(settings.traffic_queue, settings.traffic_dead_letters),
         told=log.info if settings.traffic_log == "on" else None,
     )
-    care = Care(
-        database,
-        directory,
-        now,
-        details_days=settings.traffic_details_days,
-        archive_days=settings.traffic_archive_days,
-    )
+    care = _care(settings, directory, database)
 
     def lease(name: str) -> Lease:
         return Lease(leases, name, holder=holder, lease_ms=lease_ms)
@@ -162,6 +160,11 @@ def _works(
         ],
         expected=(DatabaseAway,),
     )
+
+
+def _care(settings: Settings, directory: TrafficDirectory, database: Database) -> Care:
+    days, archive_days = settings.traffic_details_days, settings.traffic_archive_days
+    return Care(database, directory, now, details_days=days, archive_days=archive_days)
 
 
 async def _held(directory: TrafficDirectory) -> int:

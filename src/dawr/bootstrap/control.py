@@ -87,12 +87,12 @@ async def _respond(line: bytes, handlers: Mapping[str, Handler]) -> Response:
     return Response(answer=msgspec.Raw(msgspec.json.encode(answer)))
 
 
-def ask(path: Path, command: str, argument: object = None) -> bytes:
+def ask(path: Path, command: str, argument: object = None, *, seconds: float = ANSWER_SECONDS) -> bytes:
     """The running server's answer as JSON."""
     request = msgspec.json.encode({"command": command, "argument": argument}) + b"\n"
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection, _short(path) as address:
-            connection.settimeout(ANSWER_SECONDS)
+            connection.settimeout(seconds)
             connection.connect(address)
             connection.sendall(request)
             line = connection.makefile("rb").readline()

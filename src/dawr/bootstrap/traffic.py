@@ -29,6 +29,7 @@ from dawr.traffic.view import TrafficProcessAway, TrafficView
 STOP_SECONDS = 1.0
 PROGRAM = ("-m", "dawr.bootstrap.consuming")
 REFRESH = "refresh-snapshot"
+REFRESH_SECONDS = 5.0
 FLUSH_SECONDS = 1.0
 LOOK_SECONDS = 10.0
 
@@ -152,7 +153,7 @@ async def traffic_viewed(settings: Settings) -> AsyncIterator[TrafficView]:
 
     async def refresh() -> None:
         try:
-            await asyncio.to_thread(control.ask, socket, REFRESH)
+            await asyncio.to_thread(control.ask, socket, REFRESH, seconds=REFRESH_SECONDS)
         except control.ControlFailed as failure:
             raise TrafficProcessAway from failure
 

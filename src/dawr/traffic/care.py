@@ -20,6 +20,9 @@ from dawr.traffic.visitors import trim_visitors
 
 LOOK_SECONDS = 10.0
 NIGHT_SECONDS = 60.0
+TRUSTED_SECONDS = 600.0
+"""How long a clock must have been right before anything is deleted by it."""
+MS_PER_SECOND = 1000
 AT_ONCE = 1000
 TRIMMED_MS = 2 * MS_PER_HOUR
 """Groups of visitors that began so long ago have been trimmed before, but for those to which late events came."""
@@ -89,7 +92,17 @@ class Care:
         self._night_at = now
 
     async def _go_through_the_nights(self) -> None:
+        """What a clock that was wrong for a moment had deleted would be gone: it must have been right for a while."""
+        loop = asyncio.get_running_loop()
+        await asyncio.sleep(TRUSTED_SECONDS)
+        ahead = self._clock() - loop.time() * MS_PER_SECOND
         while True:
+            now_ahead = self._clock() - loop.time() * MS_PER_SECOND
+            if abs(now_ahead - ahead) > MS_PER_HOUR:
+                log.warning("traffic.clock-jumped", hours=round((now_ahead - ahead) / MS_PER_HOUR))
+                ahead = now_ahead
+                await asyncio.sleep(TRUSTED_SECONDS)
+                continue
             try:
                 await self.at_night()
             except DatabaseAway as away:

@@ -11,9 +11,9 @@ import msgspec
 
 from dawr.reliability.log import log
 from dawr.traffic.agents import family_of
-from dawr.traffic.event import Event, encoded, outcome_of
+from dawr.traffic.event import REPEATED_MS, Event, encoded, outcome_of
 from dawr.traffic.identity import id_of, whole_hash
-from dawr.traffic.keys import OVERLAP_MS, DayKeys, VisitorKeys, visitor_hash
+from dawr.traffic.keys import DayKeys, VisitorKeys, visitor_hash
 from dawr.traffic.spool import Spool
 
 MOST_PATHS = 1000
@@ -160,13 +160,13 @@ class Collector:
     def _first_time(self, at: int, hashed: str, hash_before: str | None, visitor: str) -> tuple[int, str, str]:
         """When this request came first, and its hash and visitor then."""
         by_age = self._by_age
-        while by_age and (by_age[0][0] < at - OVERLAP_MS or len(by_age) >= MOST_REMEMBERED):
+        while by_age and (by_age[0][0] < at - REPEATED_MS or len(by_age) >= MOST_REMEMBERED):
             _, oldest = by_age.popleft()
             self._first.pop(oldest, None)
         for known in (hashed, hash_before):
             if known is not None and known in self._first:
                 first_at, first_visitor = self._first[known]
-                if at - first_at <= OVERLAP_MS:
+                if at - first_at <= REPEATED_MS:
                     return first_at, known, first_visitor
         self._first[hashed] = (at, visitor)
         by_age.append((at, hashed))

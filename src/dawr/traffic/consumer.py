@@ -34,6 +34,16 @@ class Message(NamedTuple):
     tries: int
 
 
+class Names(NamedTuple):
+    """What the queue and its dead letters are called in the log."""
+
+    queue: str = "traffic-events"
+    dead_letters: str = "traffic-events-dlq"
+
+
+THE_SEEDS = Names()
+
+
 class Consumer:
     """`told` hears every event and batch in a sentence, if anybody wants to follow them."""
 
@@ -45,6 +55,7 @@ class Consumer:
         batch: int = BATCH,
         wait_ms: int = WAIT_MS,
         retries: int = RETRIES,
+        names: Names = THE_SEEDS,
         told: Callable[[str], None] | None = None,
     ) -> None:
         self._database = database
@@ -52,6 +63,7 @@ class Consumer:
         self._batch = batch
         self._wait_ms = wait_ms
         self._retries = retries
+        self._names = names
         self._told = told
         self._known = KnownVisitors()
 
@@ -161,8 +173,11 @@ class Consumer:
         for message, reason in failed:
             is_dead = message.tries >= self._retries
             entries[message.hour, "dead"] += is_dead
-            event = "traffic.message-dead" if is_dead else "traffic.message-failed"
-            log.warning(event, seq=message.seq, tries=message.tries + 1, reason=reason)
+            facts = {"seq": message.seq, "tries": message.tries + 1, "reason": reason}
+            if is_dead:
+                log.warning("traffic.message-dead", queue=self._names.dead_letters, **facts)
+            else:
+                log.warning("traffic.message-failed", queue=self._names.queue, **facts)
 
     def _pause(self, tries: int) -> int:
         return FIRST_RETRY_MS * int(RETRY_GROWTH**tries)
@@ -172,7 +187,7 @@ class Consumer:
         if self._told is None:
             return
         stored = settled.stored
-        self._told(f"Received {len(taken)} messages")
+        self._told(f"Received {len(taken)} messages from {self._names.queue}")
         for event in stored:
             self._told(
                 f"Event: {event.idempotent_id} | Path: {event.path} | Status: {event.status} | "

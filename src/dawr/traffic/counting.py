@@ -9,12 +9,10 @@ from typing import NamedTuple
 
 from dawr.traffic.buckets import bucket_of
 from dawr.traffic.database import Transaction
-from dawr.traffic.event import MS_PER_DAY, MS_PER_HOUR, MS_PER_MINUTE, Event, day_of, hour_of
+from dawr.traffic.event import MS_PER_DAY, MS_PER_HOUR, MS_PER_MINUTE, REPEATED_MS, Event, day_of, hour_of
 
-REPEATED_MS = 10 * MS_PER_MINUTE
-"""So long after a request, another with its hash is the same one again."""
 SEEN_MS = MS_PER_HOUR
-"""How long hashes are kept for that, counted from when all that is older was counted."""
+"""How long hashes are kept to know repeats by, counted from when all that is older was counted."""
 SURELY_SEEN_MS = SEEN_MS - REPEATED_MS
 """What is older than this when it is counted may no longer be known by its hash."""
 ALL_PATHS = ""

@@ -11,6 +11,9 @@ MS_PER_MINUTE = 60 * 1000
 MS_PER_HOUR = 60 * MS_PER_MINUTE
 MS_PER_DAY = 24 * MS_PER_HOUR
 
+REPEATED_MS = 10 * MS_PER_MINUTE
+"""So long after a request, another with its hash is the same one again."""
+
 Outcome = Literal["ok", "refused", "error"]
 """An error is ours; refused is what the caller was told by a rule, whatever its status."""
 

@@ -17,9 +17,9 @@ from typing import NamedTuple
 import msgspec
 
 from dawr.reliability.log import log
-from dawr.traffic.event import MS_PER_DAY, MS_PER_MINUTE, day_of
+from dawr.traffic.directory import sync_directory
+from dawr.traffic.event import MS_PER_DAY, REPEATED_MS, day_of
 
-OVERLAP_MS = 10 * MS_PER_MINUTE
 AGAIN_MS = 10_000
 """So long a process goes on with keys of its own before it tries the file again."""
 LOCK_TRIES = 10
@@ -54,7 +54,7 @@ class VisitorKeys:
 
     def at(self, now: int) -> DayKeys:
         """Also when the file cannot be read or written: then by what is known of it, which is logged."""
-        before, today = day_of(now - OVERLAP_MS), day_of(now)
+        before, today = day_of(now - REPEATED_MS), day_of(now)
         again_at = today + MS_PER_DAY
         try:
             with _locked(self._file.with_name(f"{self._file.name}.lock")):
@@ -67,7 +67,7 @@ class VisitorKeys:
             self._kept = self._moved_on(self._kept or self._glimpsed(), before, today)
             again_at = now + AGAIN_MS
         day, key = self._kept
-        until = min(today + MS_PER_DAY, day + MS_PER_DAY + OVERLAP_MS, again_at)
+        until = min(today + MS_PER_DAY, day + MS_PER_DAY + REPEATED_MS, again_at)
         if day == today:
             return DayKeys(today, key, None, until)
         return DayKeys(today, _ratcheted(key, (today - day) // MS_PER_DAY), key, until)
@@ -109,11 +109,7 @@ class VisitorKeys:
         finally:
             os.close(handle)
         partial.rename(self._file)
-        directory = os.open(self._file.parent, os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+        sync_directory(self._file.parent)
 
 
 def visitor_hash(key: bytes, address: str) -> str:

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from dawr.traffic.event import MS_PER_DAY, MS_PER_MINUTE, day_of
+from dawr.traffic.event import MS_PER_DAY, MS_PER_HOUR, MS_PER_MINUTE, day_of
 
 LONGEST_MS = 90 * MS_PER_DAY
 
@@ -63,7 +63,7 @@ def asked_range(start: int | None, end: int | None, now: int) -> Range:
     since = until - MS_PER_DAY if start is None else start
     if since >= until:
         raise Unanswerable("from", "It must be earlier than `to`, and than now.")
-    if until - since > LONGEST_MS:
+    if until - since > LONGEST_MS + MS_PER_HOUR:  # whoever asks for 90 days from now on is a moment late
         raise Unanswerable("from", "A range has at most 90 days.")
     return Range(since, until)
 

@@ -22,6 +22,7 @@ from zlib import crc32
 import msgspec
 
 from dawr.reliability.log import log
+from dawr.traffic.directory import sync_directory
 from dawr.traffic.event import MS_PER_HOUR, hour_of
 
 HEADER = b"dawr spool 1\n".ljust(31, b"\0") + b"\n"
@@ -298,15 +299,6 @@ class Spool:
         if not self._is_failing:
             log.error("traffic.spool-failed", reason=error.strerror or str(error))
         self._is_failing = True
-
-
-def sync_directory(directory: Path) -> None:
-    """Make sure that the disk has the names in it."""
-    handle = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def framed(body: bytes) -> bytes:

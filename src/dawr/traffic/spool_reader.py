@@ -13,7 +13,8 @@ from zlib import crc32
 import msgspec
 from msgspec import Meta
 
-from dawr.traffic.spool import BEGUN, ENDING, HEADER, LOST, sync_directory
+from dawr.traffic.directory import sync_directory
+from dawr.traffic.spool import BEGUN, ENDING, HEADER, LOST
 
 MOST_READ = 128 * 1024
 """At once; some hundreds of lines."""
@@ -67,8 +68,11 @@ class SpoolReader:
         # The end of a line that nobody will finish is damaged, and so is one without an end in sight.
         if self.is_over if is_last else end == 0:
             end = len(chunk)
-        piece = Piece(start + end, [], [], Counter(), max(counted, answers) if is_last else answers, is_last)
-        for line in chunk[:end].split(b"\n"):
+        lines = chunk[:end].split(b"\n")
+        # Of what is not read to its end, no more answers than lines: the rest come with the lines behind.
+        sent = max(counted, answers) if is_last else max(answers, min(counted, answers + len(lines) - 1))
+        piece = Piece(start + end, [], [], Counter(), sent, is_last)
+        for line in lines:
             if line:
                 _sort(line, piece)
         return piece

@@ -5,6 +5,7 @@ Cheap enough to be asked every second: it looks at no detail, and at 10,001 mess
 
 import msgspec
 
+from dawr.traffic import snapshot
 from dawr.traffic.database import Database, Transaction
 from dawr.traffic.event import MS_PER_DAY, MS_PER_MINUTE, hour_of
 
@@ -15,7 +16,6 @@ JUST_QUEUED_MS = MS_PER_MINUTE
 ERRORS_WITHIN_MS = 5 * MS_PER_MINUTE
 GONE_AFTER_MS = MS_PER_DAY
 """A host that was silent for so long was taken away, unless it is the last one."""
-SNAPSHOT = "overview"
 
 LEAST_CONSUMED = 0.999
 MOST_WAITING = 100
@@ -102,7 +102,7 @@ async def read_status(transaction: Transaction, now: int) -> Status:
     requests, errors, _ = await minutes_between(transaction, minute - ERRORS_WITHIN_MS, now + 1)
     rpm, _, _ = await minutes_between(transaction, minute - MS_PER_MINUTE, minute)
     _, _, peak_rpm = await minutes_between(transaction, minute - MS_PER_DAY, now + 1)
-    snapshot = await transaction.select_rows("traffic_snapshot_at", SNAPSHOT)
+    made = await transaction.select_rows("traffic_snapshot_at", snapshot.NAME)
     return Status(
         at=now,
         backlog=backlog,
@@ -116,7 +116,7 @@ async def read_status(transaction: Transaction, now: int) -> Status:
         errors=errors,
         rpm=rpm,
         peak_rpm=peak_rpm,
-        snapshot_age_seconds=_seconds(snapshot[0][0], now) if snapshot else None,
+        snapshot_age_seconds=_seconds(made[0][0], now) if made else None,
         heartbeats=tuple(_alive([_heartbeat(row, now) for row in await transaction.select_rows("traffic_heartbeats")])),
         alerts=tuple([OpenAlert(*row) for row in await transaction.select_rows("traffic_open_alerts")]),
     )

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from typing import Literal
 
 import msgspec
@@ -70,12 +69,12 @@ class TrafficView:
             return _answer(await overview(self._database, asked_range(start, end, now), now), LIVE)
         freshness = _freshness(kept, now)
         if freshness.stale:
-            self._ask_for_new_one()
+            self._asked()  # nobody waits for it: the old one is shown meanwhile
         return _answer(kept.overview, freshness)
 
     async def refresh(self) -> Freshness:
         """Have a new snapshot computed, unless there is one of this minute; how old the latest is then."""
-        await self._refresh()
+        await asyncio.shield(self._asked())
         self._kept_until = 0
         now = self._clock()
         kept = await self._snapshot(now)
@@ -130,8 +129,7 @@ class TrafficView:
         """Whatever was asked for and is not answered yet is given up; the database is its owner's to close."""
         if self._asking is not None:
             self._asking.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._asking
+            await asyncio.wait([self._asking])
 
     async def _snapshot(self, now: int) -> Snapshot | None:
         """As it was a second ago at most."""
@@ -140,14 +138,21 @@ class TrafficView:
             self._kept_until = now + KEPT_MS
         return self._kept
 
-    def _ask_for_new_one(self) -> None:
-        """Once at a time, and nobody waits for it: the old one is shown meanwhile."""
+    def _asked(self) -> asyncio.Task[None]:
+        """Once at a time: whoever asks meanwhile waits for the same answer."""
         if self._asking is None or self._asking.done():
             self._asking = asyncio.create_task(self._ask())
+            self._asking.add_done_callback(_is_known)
+        return self._asking
 
     async def _ask(self) -> None:
-        with suppress(TrafficProcessAway):
-            await self._refresh()
+        await self._refresh()
+
+
+def _is_known(asked: asyncio.Task[None]) -> None:
+    """Whoever waits is told that it failed; if nobody does, it is no news."""
+    if not asked.cancelled():
+        asked.exception()
 
 
 LIVE = Freshness("live", 0.0, stale=False)

@@ -1,13 +1,13 @@
 """The folder of archive files: how they are called, how one comes into it, and who works there."""
 
 import fcntl
-import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+from dawr.traffic.directory import sync_directory
 from dawr.traffic.event import MS_PER_DAY
 
 NAME = re.compile(r"(\d{4}-\d\d-\d\d)\.\d+\.parquet", re.ASCII)
@@ -47,11 +47,7 @@ class ArchiveFolder:
     def take_in(self, unfinished: Path, file: Path) -> None:
         """Under a name that nobody has yet: only whoever holds the folder may. When it returns, the disk has it."""
         unfinished.rename(file)
-        handle = os.open(self.path, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        sync_directory(self.path)
 
 
 def date_of(day: int) -> str:

@@ -27,12 +27,19 @@ FROM unnest($1::bigint[], $2::bigint[], $3::text[]) AS new (at, hour, body);
 
 -- name: due_messages
 -- How many are due, up to a batch, and when the first of them need wait no longer for mates: a retry has waited before.
-SELECT count(*), min(CASE WHEN tries = 0 THEN due_at + $3 ELSE due_at END)
-FROM (SELECT tries, due_at FROM traffic_queue WHERE due_at <= $1 ORDER BY seq LIMIT $2) AS due;
+-- A new message is due also when the clock was set back since it came.
+SELECT count(*), min(CASE WHEN tries > 0 THEN due_at WHEN due_at <= $1 THEN due_at + $3 ELSE $1 END)
+FROM (
+    SELECT tries, due_at FROM traffic_queue WHERE tries = 0 OR due_at <= $1 ORDER BY seq LIMIT $2
+) AS due;
 
 -- name: take_messages
--- In the order of arrival. A try that was given up may still be committing: what it took is gone after it.
-SELECT seq, hour, body, tries FROM traffic_queue WHERE due_at <= $1 ORDER BY seq LIMIT $2 FOR UPDATE;
+-- In the order of arrival. A try that was given up may still be committing: what it
+-- took is gone after it.
+SELECT seq, hour, body, tries FROM traffic_queue
+WHERE tries = 0 OR due_at <= $1
+ORDER BY seq
+LIMIT $2 FOR UPDATE;
 
 -- name: remove_messages
 DELETE FROM traffic_queue WHERE seq = ANY ($1::bigint[]);
