@@ -59,8 +59,11 @@ class Hour(msgspec.Struct):
 
     @property
     def collected(self) -> int:
-        """What became of answers, whether or not it could be kept."""
-        return self.spooled + self.damaged + self.lost
+        """What became of answers, whether or not it could be kept.
+
+        A damaged line is missing if it was answered. One that was torn by a kill was not: its answer had not left.
+        """
+        return self.spooled + self.lost
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -205,10 +208,7 @@ def _of_hour(hour: int, figures: Hour, is_archived: bool) -> Iterator[Difference
     ]
     if not is_archived:
         same.append(("kept in detail, and details that are there", f.detailed, f.details))
-    same += [
-        ("answered, and never written down: lost", 0, f.lost),
-        ("answered, and damaged on the disk", 0, f.damaged),
-    ]
+    same.append(("answered, and never written down: lost", 0, f.lost))
     for what, expected, found in same:
         if expected != found:
             yield Difference(hour, what, expected, found)
