@@ -74,7 +74,8 @@ class App:
             response, by_rule = self._problem(error, endpoint, raw), isinstance(error, Refused)
         route = NO_ROUTE if endpoint is None else endpoint.route.path
         try:
-            self._collect(response, raw, route, began, by_rule)
+            if self._collecting is not None:
+                self._collect(self._collecting, response, raw, route, began, by_rule)
             await self._send(response, raw, send)
         finally:
             if response.headers and REPLAYED in response.headers:
@@ -83,18 +84,16 @@ class App:
             if span is not None:
                 span.answered(known_method(scope["method"]), route, response.status, correlation_id)
 
-    def _collect(
+    def _collect(  # noqa: PLR0917 - called for every request
         self,
+        collecting: RequestCollector,
         response: Response | Stream,
         raw: RawRequest,
         route: str,
         began: int,
-        by_rule: bool,  # noqa: FBT001 - called for every request
+        by_rule: bool,  # noqa: FBT001 - as above
     ) -> None:
         """Count it in the statistics before its last bytes leave; a stream when it ends."""
-        collecting = self._collecting
-        if collecting is None:
-            return
         if isinstance(response, Stream):
             response.ending = lambda: collecting.collect(
                 raw.scope, raw.headers, route, response.status, self._access_log.begin() - began, raw.correlation_id

@@ -121,8 +121,11 @@ async def respond(cycle: RequestResponseCycle, head: bytes, body: bytes) -> None
     answer = b"".join((head, last, b"\r\n", b"" if cycle.scope["method"] == "HEAD" else body))
     # The scope holds the cycle and the cycle the scope: without this, both wait for the garbage collector.
     cycle.scope.pop("extensions", None)
-    # The cycle forgets whom to tell when its task ends, which may be before the answer leaves.
-    shared.when_written(partial(_send, cycle, answer, cycle.on_response))
+    if shared.collecting is None:
+        _send(cycle, answer, cycle.on_response)
+    else:
+        # The cycle forgets whom to tell when its task ends, which may be before the answer leaves.
+        shared.when_written(partial(_send, cycle, answer, cycle.on_response))
 
 
 def _send(cycle: RequestResponseCycle, answer: bytes, on_response: Callable[[], None]) -> None:
