@@ -5,11 +5,10 @@ Whoever started it holds its standard input open, so that it ends when they are 
 """
 
 import asyncio
-import fcntl
 import os
 import signal
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from dawr.bootstrap.system import correlation_id, now
 from dawr.bootstrap.traffic import REFRESH, keys_of, on_postgres
 from dawr.observe import logs
 from dawr.ports import StoreAway
+from dawr.reliability.file_lock import try_lock
 from dawr.reliability.lease import LEASE_MS, Lease, Leases
 from dawr.reliability.works import Work, Works
 from dawr.settings import Settings, from_environment
@@ -171,14 +171,12 @@ async def _held(directory: TrafficDirectory) -> int:
     """The lock of the directory. Another process that has it is waited for."""
     handle = os.open(directory.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     is_told = False
-    while True:
-        with suppress(BlockingIOError):
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return handle
+    while not try_lock(handle):
         if not is_told:
             log.info("traffic.standing-by", reason="Another traffic process of this directory is running.")
             is_told = True
         await asyncio.sleep(LOCK_SECONDS)
+    return handle
 
 
 def _named(lock: int) -> str:

@@ -1,16 +1,14 @@
 """The lock of the traffic process, taken by a tool: nobody ships or counts meanwhile."""
 
-import fcntl
 import os
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from dawr.reliability.file_lock import lock_soon
 from dawr.stores.data_directory import DataDirectoryUnfit
 from dawr.traffic.directory import TrafficDirectory
 
 TRIES = 10
-SECONDS_BETWEEN_TRIES = 0.05
 
 
 class TrafficProcessRuns(DataDirectoryUnfit):
@@ -32,20 +30,9 @@ def no_traffic_process(directory: TrafficDirectory) -> Iterator[None]:
     except OSError as error:
         raise DataDirectoryUnfit(f"{directory.path} cannot be written to: {error.strerror}.") from error
     try:
-        if not _is_locked(handle):
+        # The process of a server that was killed needs a moment to see that it is alone.
+        if not lock_soon(handle, tries=TRIES):
             raise TrafficProcessRuns(directory)
         yield
     finally:
         os.close(handle)
-
-
-def _is_locked(handle: int) -> bool:
-    """Try for a moment: the process of a server that was killed needs one to see that it is alone."""
-    for _ in range(TRIES):
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(SECONDS_BETWEEN_TRIES)
-        else:
-            return True
-    return False

@@ -5,10 +5,10 @@ that is shared over a network, where locks and shared memory cannot be relied on
 installation that has moved to PostgreSQL leaves a mark, and gives no numbers here any more.
 """
 
-import fcntl
 import os
-import time
 from pathlib import Path
+
+from dawr.reliability.file_lock import is_locked, lock_soon
 
 NETWORK_FILE_SYSTEMS = frozenset(
     [
@@ -42,7 +42,6 @@ NETWORK_FILE_SYSTEMS = frozenset(
 
 
 LOCK_TRIES = 4
-SECONDS_BETWEEN_TRIES = 0.05
 
 
 class DataDirectoryUnfit(Exception):
@@ -121,7 +120,7 @@ class DataDirectory:
             raise DataDirectoryUnfit(
                 f"The data directory {self.path} cannot be written to: {error.strerror}."
             ) from error
-        if not _locked(handle):
+        if not lock_soon(handle, tries=LOCK_TRIES):
             holder = os.read(handle, 32).decode(errors="replace").strip() or "another process"
             os.close(handle)
             raise DataDirectoryInUse(self.path, holder)
@@ -130,17 +129,7 @@ class DataDirectory:
         self._lock = handle
 
     def is_locked(self) -> bool:
-        try:
-            handle = os.open(self._lock_file, os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:
-            return False
-        try:
-            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(handle)
-        return False
+        return is_locked(self._lock_file)
 
     def unlock(self) -> None:
         if self._lock is not None:
@@ -154,18 +143,6 @@ class DataDirectoryInUse(DataDirectoryUnfit):
             f"The data directory {path} is in use by process {holder}: one server writes to it at a time. "
             "Stop that one first, or choose another directory with --data."
         )
-
-
-def _locked(handle: int) -> bool:
-    """Try for a moment: `dawr check` may be looking whether the lock is held."""
-    for _ in range(LOCK_TRIES):
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(SECONDS_BETWEEN_TRIES)
-        else:
-            return True
-    return False
 
 
 def sync(path: Path) -> None:

@@ -5,17 +5,17 @@ same key every day. The file holds the key of ten minutes ago: until ten past mi
 a request is known that was sent before midnight and is repeated after it.
 """
 
-import fcntl
 import hmac
 import os
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from errno import EWOULDBLOCK
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
+from dawr.reliability.file_lock import lock_soon
 from dawr.reliability.log import log
 from dawr.traffic.directory import sync_directory
 from dawr.traffic.event import MS_PER_DAY, REPEATED_MS, day_of
@@ -131,20 +131,8 @@ def _ratcheted(key: bytes, days: int) -> bytes:
 def _locked(file: Path) -> Iterator[None]:
     handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        _lock(handle)
+        if not lock_soon(handle, tries=LOCK_TRIES, seconds=LOCK_SECONDS):
+            raise BlockingIOError(EWOULDBLOCK, "Another process has its lock.")
         yield
     finally:
         os.close(handle)
-
-
-def _lock(handle: int) -> None:
-    """Within a moment or not at all. Another process that begins at the same time has it for some milliseconds."""
-    for tries_left in reversed(range(LOCK_TRIES)):
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if not tries_left:
-                raise
-            time.sleep(LOCK_SECONDS)
-        else:
-            return

@@ -44,28 +44,15 @@ class RequestCollector:
         took_ns: int,
         correlation_id: str = "",
         by_rule: bool = False,  # noqa: FBT001, FBT002 - as above
+        soon: bool = False,  # noqa: FBT001, FBT002 - as above
     ) -> None:
-        """Before the last bytes of the answer leave. What goes wrong here is no fault of the request."""
-        try:
-            self._collector.collect(self._answered(scope, headers, route, status, took_ns, correlation_id, by_rule))
-        except Exception as fault:  # noqa: BLE001 - as above
-            self._collector.lose(fault)
+        """Before the last bytes of the answer leave. What goes wrong here is no fault of the request.
 
-    def collect_soon(  # noqa: PLR0917 - as above
-        self,
-        scope: Scope,
-        headers: Mapping[bytes, bytes],
-        route: str,
-        status: int,
-        took_ns: int,
-        correlation_id: str,
-        by_rule: bool,  # noqa: FBT001 - as above
-    ) -> None:
-        """The same with all others of this turn of the loop: the answer waits for `when_written`."""
+        `soon` writes it with all others of this turn of the loop: the answer waits for `when_written`.
+        """
+        collect = self._collector.collect_soon if soon else self._collector.collect
         try:
-            self._collector.collect_soon(
-                self._answered(scope, headers, route, status, took_ns, correlation_id, by_rule)
-            )
+            collect(self._answered(scope, headers, route, status, took_ns, correlation_id, by_rule))
         except Exception as fault:  # noqa: BLE001 - as above
             self._collector.lose(fault)
 

@@ -3,7 +3,6 @@
 A line that was damaged is set aside, and costs only itself.
 """
 
-import fcntl
 import os
 from collections import Counter
 from pathlib import Path
@@ -13,6 +12,7 @@ from zlib import crc32
 import msgspec
 from msgspec import Meta
 
+from dawr.reliability.file_lock import try_lock
 from dawr.traffic.directory import sync_directory
 from dawr.traffic.spool import BEGUN, ENDING, HEADER, LOST
 
@@ -56,7 +56,7 @@ class SpoolReader:
         self.path = path
         self.hour = hour_of_name(path.name)
         self._handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        self.is_over = _is_free(self._handle)
+        self.is_over = try_lock(self._handle)
 
     def read(self, position: int, answers: int) -> Piece:
         """What is behind what was read before. A line is written before its answer is counted, and so it is read."""
@@ -135,21 +135,13 @@ def _is_text(body: bytes) -> bool:
         return False
 
 
-def _is_free(handle: int) -> bool:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
 def _remove_if_free(begun: Path) -> None:
     try:
         handle = os.open(begun, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return
     try:
-        if _is_free(handle):
+        if try_lock(handle):
             begun.unlink(missing_ok=True)
     finally:
         os.close(handle)

@@ -100,8 +100,8 @@ class App:
             )
             return
         took = self._access_log.begin() - began
-        collect = collecting.collect if cycle_of(raw.scope) is None else collecting.collect_soon
-        collect(raw.scope, raw.headers, route, response.status, took, raw.correlation_id, by_rule)
+        soon = cycle_of(raw.scope) is not None
+        collecting.collect(raw.scope, raw.headers, route, response.status, took, raw.correlation_id, by_rule, soon)
 
     def _unfinished(self, endpoint: Endpoint | None, raw: RawRequest) -> Response:
         """The server stops and waits no longer: what it accepted is still finished, but nobody is left to say so."""

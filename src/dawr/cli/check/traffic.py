@@ -1,17 +1,15 @@
 """The traffic statistics: whether somebody counts, what waits, and what is out of its bounds."""
 
-import fcntl
-import os
-
 import apsw
 import asyncpg
 
 from dawr import bootstrap
 from dawr.bootstrap.traffic import traffic_read
 from dawr.cli.check.findings import Report
+from dawr.reliability.file_lock import is_locked
 from dawr.settings import Settings
 from dawr.traffic.database import DatabaseAway
-from dawr.traffic.directory import TrafficDirectory, traffic_in
+from dawr.traffic.directory import traffic_in
 from dawr.traffic.spool import whole_size_of
 from dawr.traffic.status import MOST_SILENT_SECONDS, Status, at_least, failed_gates, status
 
@@ -37,24 +35,9 @@ async def look_at_traffic(settings: Settings, report: Report) -> None:
             about="traffic",
         )
         return
-    is_counting = is_held(directory) if not settings.database_url else look_for_hosts(found, report)
+    is_counting = is_locked(directory.lock) if not settings.database_url else look_for_hosts(found, report)
     look_at_spool(whole_size_of(directory.spools), report, is_counting=is_counting)
     look_at_status(found, report, is_counting=is_counting)
-
-
-def is_held(directory: TrafficDirectory) -> bool:
-    """Whether a traffic process runs in this directory."""
-    try:
-        handle = os.open(directory.lock, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(handle)
-    return False
 
 
 def look_for_hosts(found: Status, report: Report) -> bool:
