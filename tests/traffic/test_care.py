@@ -1,13 +1,19 @@
 """What the statistics need besides counting: a snapshot every minute, and hashes that are kept long enough."""
 
+import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+from structlog.testing import capture_logs
+
 from dawr.reliability.lease import Fence, Leases
+from dawr.traffic import care as care_module
 from dawr.traffic import snapshot
 from dawr.traffic.care import Care
 from dawr.traffic.database import Database
 from dawr.traffic.directory import TrafficDirectory
-from dawr.traffic.event import MS_PER_HOUR, MS_PER_MINUTE
+from dawr.traffic.event import MS_PER_DAY, MS_PER_HOUR, MS_PER_MINUTE
 from tests.traffic.builders import NOON, an_event, counted
 from tests.traffic.tables import rows_of
 
@@ -19,11 +25,11 @@ class Looked:
 
     def __init__(self, database: Database, directory: Path, fence: Fence) -> None:
         self.now = NOON
-        self._fence = fence
-        self._care = Care(database, TrafficDirectory(directory), lambda: self.now, details_days=3, archive_days=0)
+        self.fence = fence
+        self.care = Care(database, TrafficDirectory(directory), lambda: self.now, details_days=3, archive_days=0)
 
     async def look(self) -> None:
-        await self._care.look_after(self._fence)
+        await self.care.look_after(self.fence)
 
 
 async def care_of(database: Database, directory: Path) -> Looked:
@@ -86,3 +92,29 @@ async def test_hashes_are_kept_while_older_messages_wait(database: Database, tmp
     await care.look()
 
     assert await rows_of(database, SEEN) == [(1,)]
+
+
+async def test_a_clock_that_jumped_a_year_ahead_deletes_nothing_by_it(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(care_module, "TRUSTED_SECONDS", 0.05)
+    monkeypatch.setattr(care_module, "NIGHT_SECONDS", 0.01)
+    looked = await care_of(database, tmp_path)
+    await counted(database, [an_event(1)])
+
+    with capture_logs() as logs:
+        nights = asyncio.create_task(looked.care.go_on(looked.fence))
+        await until(lambda: looked.care._night_at is not None)
+        monkeypatch.setattr(care_module, "TRUSTED_SECONDS", 3600.0)
+        looked.now += 400 * MS_PER_DAY
+        await until(lambda: any(line["event"] == "traffic.clock-jumped" for line in logs))
+        nights.cancel()
+        await asyncio.wait([nights])
+
+    assert await rows_of(database, "SELECT count(*) FROM traffic_hours") == [(2,)]
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60):
+        while not holds():  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.01)

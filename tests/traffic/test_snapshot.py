@@ -156,3 +156,20 @@ async def test_whoever_asks_for_a_new_snapshot_hears_how_old_it_is(database: Dat
     assert within_the_minute.age_seconds == 30.0
     with pytest.raises(TrafficProcessAway):
         await process.view.refresh()
+
+
+async def test_many_who_ask_for_a_new_snapshot_at_once_wait_for_one(database: Database, process: Process) -> None:
+    await refresh(database, NOON)
+
+    await asyncio.gather(*(process.view.refresh() for _ in range(20)))
+
+    assert process.asked == 1
+
+
+async def test_all_of_them_are_told_when_the_process_is_away(process: Process) -> None:
+    process.is_away = True
+
+    told = await asyncio.gather(*(process.view.refresh() for _ in range(3)), return_exceptions=True)
+
+    assert [type(each) for each in told] == [TrafficProcessAway] * 3
+    assert process.asked == 1
