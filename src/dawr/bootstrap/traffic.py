@@ -112,13 +112,6 @@ def collector_of(settings: Settings) -> Collector | None:
     )
 
 
-def collector_in(data: Path | str) -> Collector:
-    """For another app than Dawr: what `dawr consume --data` of the same directory counts."""
-    collector = collector_of(Settings(data=str(data)))
-    assert collector is not None  # noqa: S101 - they are on by default
-    return collector
-
-
 def keys_of(settings: Settings, directory: TrafficDirectory) -> VisitorKeys:
     file = Path(settings.traffic_key) if settings.traffic_key else directory.key
     return VisitorKeys(file, lambda: secrets.token_bytes(KEY_BYTES))

@@ -1,11 +1,11 @@
 """Where the kit keeps its rows: the named statements of its `sql` folder in, rows and row counts out."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any, Protocol
 
-from dawr.reliability.migrations import Journal, Migration, read_migrations
+from dawr.reliability.migrations import Journal, journal_of_one, read_migrations
 from dawr.reliability.statements import read_statements
 
 Argument = str | int | bytes | None
@@ -48,19 +48,10 @@ def kit_statements(dialect: str) -> dict[str, str]:
 
 
 def kit_journal(dialect: str) -> Journal:
-    """For a database in which only the kit makes tables."""
-    statements = kit_statements(dialect)
-    known = read_migrations(dialect, {"reliability": "dawr.reliability"})
-
-    def pending(applied: Iterable[Any]) -> list[Migration]:
-        """A newer kit may have made more: that is no harm."""
-        numbers = {number for (number,) in applied}
-        return [migration for migration in known if migration.number not in numbers]
-
-    return Journal(
-        statements["create_kit_migrations"],
-        statements["applied_kit_migrations"],
-        statements["add_kit_migration"],
-        row=lambda migration: (migration.number, migration.name),
-        pending=pending,
+    sql = kit_statements(dialect)
+    return journal_of_one(
+        read_migrations(dialect, {"reliability": "dawr.reliability"}),
+        create=sql["create_kit_migrations"],
+        applied=sql["applied_kit_migrations"],
+        add=sql["add_kit_migration"],
     )

@@ -3,12 +3,12 @@
 Two databases can do it: a file of SQLite that the traffic process alone writes to, and PostgreSQL.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any, Protocol, TypeVar
 
-from dawr.reliability.migrations import Journal, Migration, read_migrations
+from dawr.reliability.migrations import Journal, journal_of_one, read_migrations
 from dawr.reliability.records import Argument, OpenTransaction, Records
 from dawr.reliability.statements import read_statements
 
@@ -57,18 +57,11 @@ def statements(dialect: str) -> dict[str, str]:
 
 
 def journal(dialect: str) -> Journal:
-    """For a database in which only we make tables: a newer version may have made more, and that is no harm."""
+    """For a database in which only we make tables."""
     sql = statements(dialect)
-    known = read_migrations(dialect, OWNERS)
-
-    def pending(applied: Iterable[Any]) -> list[Migration]:
-        numbers = {number for (number,) in applied}
-        return [migration for migration in known if migration.number not in numbers]
-
-    return Journal(
-        sql["create_traffic_migrations"],
-        sql["applied_traffic_migrations"],
-        sql["add_traffic_migration"],
-        row=lambda migration: (migration.number, migration.name),
-        pending=pending,
+    return journal_of_one(
+        read_migrations(dialect, OWNERS),
+        create=sql["create_traffic_migrations"],
+        applied=sql["applied_traffic_migrations"],
+        add=sql["add_traffic_migration"],
     )
