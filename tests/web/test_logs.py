@@ -5,7 +5,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -107,13 +107,20 @@ async def a_clinic(directory: Path, written: Written) -> AsyncIterator[Dawr]:
         yield dawr
 
 
-async def ask(dawr: Dawr, log: AccessLog, path: str, app: Any = None) -> int:  # noqa: ANN401 - any ASGI app
+async def ask(
+    dawr: Dawr,
+    log: AccessLog,
+    path: str,
+    app: Any = None,  # noqa: ANN401 - any ASGI app
+    when_sent: Callable[[], object] = lambda: None,
+) -> int:
     sent: list[Mapping[str, Any]] = []
 
     async def receive() -> dict[str, Any]:
         return {"type": "http.request", "body": b'{"clinic":"lab","user":"Amna"}', "more_body": False}
 
     async def send(message: Any) -> None:  # noqa: ANN401 - a message has values of all kinds
+        when_sent()
         sent.append(message)
 
     scope = {
@@ -157,6 +164,19 @@ async def test_what_a_caller_did_wrong_is_no_error_of_ours(tmp_path: Path) -> No
         assert await ask(dawr, written.log, "/nowhere") == 404
 
     assert [line["event"] for line in written.events()] == ["request"]
+
+
+async def test_whoever_has_an_answer_finds_it_counted(tmp_path: Path) -> None:
+    counted_when_sent: list[list[int]] = []
+    written = Written()
+    async with a_clinic(tmp_path, written) as dawr:
+        app = bootstrap.web_app(dawr, written.log)
+        counted: list[int] = []
+        written.log.count = lambda _method, _route, status, _took: counted.append(status)
+
+        await ask(dawr, written.log, "/api/v1/queue/enter", app, lambda: counted_when_sent.append([*counted]))
+
+    assert counted_when_sent == [[200], [200]]
 
 
 async def broken(_: Parts, __: Request[None]) -> Response:

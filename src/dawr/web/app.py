@@ -8,6 +8,7 @@ import structlog
 from dawr.domain.errors import Refused
 from dawr.observe.access_log import NO_ROUTE, AccessLog
 from dawr.observe.instruments import Instruments
+from dawr.observe.tracing import RequestSpan
 from dawr.ports import OutcomeUnknown, Stopping
 from dawr.reliability import correlation
 from dawr.reliability.asgi import Receive, Scope, Send, known_method
@@ -73,16 +74,32 @@ class App:
         except Exception as error:  # noqa: BLE001 - the one place where an error becomes an answer
             response, by_rule = self._problem(error, endpoint, raw), isinstance(error, Refused)
         route = NO_ROUTE if endpoint is None else endpoint.route.path
-        try:
-            if self._collecting is not None:
-                self._collect(self._collecting, response, raw, route, began, by_rule)
+        if self._collecting is not None:
+            self._collect(self._collecting, response, raw, route, began, by_rule)
+        if isinstance(response, Response):
+            # Before it leaves: whoever has an answer finds it counted, whichever process they ask.
+            self._record(scope["method"], route, response, began, correlation_id, span)
             await self._send(response, raw, send)
+            return
+        try:
+            await self._stream(response, raw, send)
         finally:
-            if response.headers and REPLAYED in response.headers:
-                self._replayed(route, correlation_id)
-            self._access_log.record(scope["method"], route, response.status, began, correlation_id)
-            if span is not None:
-                span.answered(known_method(scope["method"]), route, response.status, correlation_id)
+            self._record(scope["method"], route, response, began, correlation_id, span)
+
+    def _record(  # noqa: PLR0917 - called for every request
+        self,
+        method: str,
+        route: str,
+        response: Response | Stream,
+        began: int,
+        correlation_id: str,
+        span: RequestSpan | None,
+    ) -> None:
+        if response.headers and REPLAYED in response.headers:
+            self._replayed(route, correlation_id)
+        self._access_log.record(method, route, response.status, began, correlation_id)
+        if span is not None:
+            span.answered(known_method(method), route, response.status, correlation_id)
 
     def _collect(  # noqa: PLR0917 - called for every request
         self,
@@ -132,14 +149,14 @@ class App:
         self._instruments.metrics.idempotency("replay")
         self._access_log.replayed(route, correlation_id)
 
-    async def _send(self, response: Response | Stream, raw: RawRequest, send: Send) -> None:
-        if isinstance(response, Stream):
-            headers = [*headers_of_kind(response.kind), *self._headers(response, raw, None)]
-            try:
-                await response.send_to(raw.scope, raw.receive, send, headers)
-            finally:
-                count_if_unanswered(raw.scope)
-            return
+    async def _stream(self, stream: Stream, raw: RawRequest, send: Send) -> None:
+        headers = [*headers_of_kind(stream.kind), *self._headers(stream, raw, None)]
+        try:
+            await stream.send_to(raw.scope, raw.receive, send, headers)
+        finally:
+            count_if_unanswered(raw.scope)
+
+    async def _send(self, response: Response, raw: RawRequest, send: Send) -> None:
         own = self._headers(response, raw, response.body)
         cycle = cycle_of(raw.scope)
         if cycle is not None:
