@@ -128,7 +128,10 @@ def test_no_path_is_kept_as_it_was_asked_for(server: DawrServer, data: Path) -> 
 
 
 def test_what_was_counted_can_be_verified(server: DawrServer, data: Path) -> None:
-    ledger_when_there(data)
+    before = ledger_when_there(data)
+    with Client(server.url) as client:
+        client.get("/health/live")
+    eventually(lambda: ledger(data)["stored"] == before["stored"] + 1)
 
     done = dawr("traffic", "verify", "--data", data / "data")
 
