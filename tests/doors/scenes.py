@@ -162,7 +162,7 @@ def _desk(verb: str, before: str | None = None, **body: object) -> Case:
 def _failed_before(scene: Scene) -> Asked:
     """Of a visit whose visitor typed a wrong PIN."""
     link = scene.tour_link()
-    refused = scene.client.post(f"{link}/finish-stage", {"queue": "bar", "pin": "99"})
+    refused = scene.client.post(f"{link}/finish-stage", {"queue": "bar", "pin": "9999"})
     assert refused.status == 403, refused
     return Asked(f"{link.partition('.')[0]}/unlock")
 
