@@ -41,7 +41,7 @@ def counted_in(directory: TrafficDirectory) -> int:
     try:
         connection = apsw.Connection(str(directory.database), flags=apsw.SQLITE_OPEN_READONLY)
         return len(connection.execute("SELECT id FROM traffic_events").fetchall())
-    except (apsw.CantOpenError, apsw.SQLError):
+    except (apsw.CantOpenError, apsw.SQLError, apsw.BusyError):
         return 0
 
 

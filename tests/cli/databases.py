@@ -16,7 +16,7 @@ def rows_of(database: Path | str, sql: str) -> list[tuple[Any, ...]]:
 def _in_sqlite(path: Path, sql: str) -> list[tuple[Any, ...]]:
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
-        connection.set_busy_timeout(5000)
+        connection.set_busy_timeout(60_000)
         return connection.execute(sql).fetchall()
     finally:
         connection.close()

@@ -59,7 +59,8 @@ def test_each_request_is_counted_once_through_backup_restore_and_move(
     embedded.create_venue()
     with _counting(embedded) as server:
         _ask(server, 150)
-        eventually(lambda: traffic_in(data).database.exists() and _counted(traffic_in(data).database) > 0)
+        eventually(traffic_in(data).socket.exists)
+        eventually(lambda: _counted(traffic_in(data).database) > 0)
         assert embedded.dawr("backup", backup).exit_code == 0
         _ask(server, 150)
     restored = dawr("restore", backup, DAWR_DATA=tmp_path / "copy")

@@ -102,6 +102,7 @@ def test_a_locked_file_of_statistics_holds_nobody_up(tmp_path: Path) -> None:
     with DawrServer(tmp_path, "serve", DAWR_DATA=tmp_path, **ON) as server:
         eventually(lambda: is_ready(tmp_path))
         with closing(apsw.Connection(str(database))) as connection:
+            connection.set_busy_timeout(60_000)
             connection.execute("BEGIN IMMEDIATE")
 
             load = sent(server, FEW, paths=[*LIVE, "/api/v1/queue/status?clinic=lab"])

@@ -3,11 +3,12 @@
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-import apsw
 import pytest
 
 from dawr.traffic.directory import traffic_in
+from tests.cli.databases import rows_of
 from tests.running import Client, DawrServer, dawr, eventually, set_up, venue_document
 
 GET = b"GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -31,15 +32,17 @@ def server(request: pytest.FixtureRequest, data: Path) -> Iterator[DawrServer]:
 
 def ledger(data: Path) -> dict[str, int]:
     """What became of all requests so far."""
-    connection = apsw.Connection(str(traffic_in(data / "data").database), flags=apsw.SQLITE_OPEN_READONLY)
-    rows = connection.execute("SELECT sum(answered), sum(spooled), sum(stored) FROM traffic_ledger").fetchall()
+    rows = rows_in(data, "SELECT sum(answered), sum(spooled), sum(stored) FROM traffic_ledger")
     return dict(zip(("answered", "spooled", "stored"), (int(count or 0) for count in rows[0]), strict=True))
 
 
 def outcomes(data: Path) -> dict[tuple[str, int, str], int]:
-    connection = apsw.Connection(str(traffic_in(data / "data").database), flags=apsw.SQLITE_OPEN_READONLY)
-    rows = connection.execute("SELECT path, status, outcome, count(*) FROM traffic_events GROUP BY 1, 2, 3").fetchall()
-    return {(str(path), int(status), str(outcome)): int(count) for path, status, outcome, count in rows}  # type: ignore[arg-type]
+    rows = rows_in(data, "SELECT path, status, outcome, count(*) FROM traffic_events GROUP BY 1, 2, 3")
+    return {(str(path), int(status), str(outcome)): int(count) for path, status, outcome, count in rows}
+
+
+def rows_in(data: Path, sql: str) -> list[tuple[Any, ...]]:
+    return rows_of(traffic_in(data / "data").database, sql)
 
 
 def everything(port: int, request: bytes) -> bytes:
