@@ -56,9 +56,9 @@ async def serve_running(dawr: Dawr, listeners: Listeners) -> None:
 
 
 def say_ready(url: str, owner_code: str | None) -> None:
-    click.echo(f"Dawr is ready at {url}")
-    if owner_code is not None:
-        click.echo(f"Make the owner's account at {url}/first-run?code={owner_code}")
+    """In one piece: whoever waits for the first line has the second one, too."""
+    link = "" if owner_code is None else f"\nMake the owner's account at {url}/first-run?code={owner_code}"
+    click.echo(f"Dawr is ready at {url}{link}")
 
 
 @asynccontextmanager
