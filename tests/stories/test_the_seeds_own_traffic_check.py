@@ -48,8 +48,8 @@ def test_the_demo_logs_each_request_on_its_way_and_counts_a_repeat_once(tmp_path
         run_in_shell(THE_SAME_TWICE, server)
 
         eventually(lambda: len(CONSUMED.findall(server.log.read_text())) >= 11)
-        log = server.log.read_text()
 
+    log = server.log.read_text()
     sent, consumed = SENT.findall(log), CONSUMED.findall(log)
     rows = rows_of(
         tmp_path / "data" / "traffic" / "traffic.sqlite",
