@@ -78,6 +78,7 @@ class Morning:
         self.under_way: dict[str, Person] = {}
         self.desks: dict[str, Desk] = {}
         self.failures = 0
+        self.old_pins: set[str] = set()
         self.parked: set[str] = set()
         """Who was told that no room takes them, and when."""
         self.why_parked: set[str] = set()
@@ -188,6 +189,7 @@ class Morning:
     def read_an_old_pin(self, person: Person, desk: Desk, number: int) -> None:
         """It was changed while they walked to the door: that is nobody's fault."""
         before = desk.pin
+        self.old_pins.add(before)
         desk.pin = self.clinic.post("/api/v1/pin/rotate", {"clinic": "lab"}, bearer=desk.bearer)["pin"]
         old = self.typing(person, desk, number, before)
         self.clinic.refuses("pin-rotated", "/api/v1/patient/verify-pin", old, status=403)
@@ -240,7 +242,7 @@ class Morning:
         }
 
     def nobodys_pin(self) -> str:
-        taken = {desk.pin for desk in self.desks.values()}
+        taken = self.old_pins | {desk.pin for desk in self.desks.values()}
         return next(pin for pin in (f"{number:02}" for number in range(99, -1, -1)) if pin not in taken)
 
     # Desks
