@@ -17,7 +17,8 @@ from urllib.parse import unquote, urlsplit
 
 import apsw
 
-from dawr.stores.data_directory import make_private, sync
+from dawr.reliability.disk import sync
+from dawr.stores.data_directory import make_private
 from dawr.stores.session import all_statements
 from dawr.stores.sqlite import open_reading
 

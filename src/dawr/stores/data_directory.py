@@ -8,6 +8,7 @@ installation that has moved to PostgreSQL leaves a mark, and gives no numbers he
 import os
 from pathlib import Path
 
+from dawr.reliability.disk import sync
 from dawr.reliability.file_lock import is_locked, lock_soon
 
 NETWORK_FILE_SYSTEMS = frozenset(
@@ -143,15 +144,6 @@ class DataDirectoryInUse(DataDirectoryUnfit):
             f"The data directory {path} is in use by process {holder}: one server writes to it at a time. "
             "Stop that one first, or choose another directory with --data."
         )
-
-
-def sync(path: Path) -> None:
-    """When it returns the disk has the file, or the names in the directory."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def make_private(file: Path) -> None:

@@ -1,6 +1,5 @@
 """What the statistics keep on a host: spools, the key of the day, the embedded database, archives."""
 
-import os
 from pathlib import Path
 
 
@@ -24,12 +23,3 @@ class TrafficDirectory:
 def traffic_in(data: str | Path) -> TrafficDirectory:
     """That of an installation: `traffic` in its data directory."""
     return TrafficDirectory(Path(data) / "traffic")
-
-
-def sync_directory(directory: Path) -> None:
-    """Make sure that the disk has the names in it."""
-    handle = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from dawr.reliability.disk import sync
 from dawr.reliability.file_lock import lock_soon
 from dawr.reliability.log import log
-from dawr.traffic.directory import sync_directory
 from dawr.traffic.event import MS_PER_DAY, REPEATED_MS, day_of
 
 AGAIN_MS = 10_000
@@ -109,7 +109,7 @@ class VisitorKeys:
         finally:
             os.close(handle)
         partial.rename(self._file)
-        sync_directory(self._file.parent)
+        sync(self._file.parent)
 
 
 def visitor_hash(key: bytes, address: str) -> str:

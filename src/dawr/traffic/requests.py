@@ -52,38 +52,28 @@ class RequestCollector:
         """
         collect = self._collector.collect_soon if soon else self._collector.collect
         try:
-            collect(self._answered(scope, headers, route, status, took_ns, correlation_id, by_rule))
+            client, request_id, country = self._said_by_proxy(scope, headers)
+            answered = Answered(
+                known_method(scope["method"]),
+                route,
+                scope["path"],
+                status,
+                max(0, took_ns),
+                limit_key(client or self._clients.client_of(scope)),
+                request_id,
+                correlation_id,
+                headers.get(b"user-agent", b""),
+                country,
+                by_rule,
+            )
+            collect(answered)
         except Exception as fault:  # noqa: BLE001 - as above
             self._collector.lose(fault)
 
-    def _answered(  # noqa: PLR0917 - as above
-        self,
-        scope: Scope,
-        headers: Mapping[bytes, bytes],
-        route: str,
-        status: int,
-        took_ns: int,
-        correlation_id: str,
-        by_rule: bool,  # noqa: FBT001 - as above
-    ) -> Answered:
-        client, request_id, country = "", None, ""
-        if self._clients.has_trusted_peer(scope):
-            client, request_id, country = self._said_by_proxy(headers)
-        return Answered(
-            known_method(scope["method"]),
-            route,
-            scope["path"],
-            status,
-            max(0, took_ns),
-            limit_key(client or self._clients.client_of(scope)),
-            request_id,
-            correlation_id,
-            headers.get(b"user-agent", b""),
-            country,
-            by_rule,
-        )
-
-    def _said_by_proxy(self, headers: Mapping[bytes, bytes]) -> tuple[str, str | None, str]:
+    def _said_by_proxy(self, scope: Scope, headers: Mapping[bytes, bytes]) -> tuple[str, str | None, str]:
+        """The client's address, the request's id and the country, as far as a trusted proxy says them."""
+        if not self._clients.has_trusted_peer(scope):
+            return "", None, ""
         client = ""
         if self._client in headers:
             address = parsed(headers[self._client].decode("latin-1"))

@@ -21,8 +21,8 @@ from zlib import crc32
 
 import msgspec
 
+from dawr.reliability.disk import sync
 from dawr.reliability.log import log
-from dawr.traffic.directory import sync_directory
 from dawr.traffic.event import MS_PER_HOUR, hour_of
 
 HEADER = b"dawr spool 1\n".ljust(31, b"\0") + b"\n"
@@ -94,7 +94,7 @@ class SpoolFile:
         self.is_dirty = False
         os.fdatasync(self.handle)
         if self._directory is not None:
-            sync_directory(self._directory)
+            sync(self._directory)
             self._directory = None
 
     def close(self) -> None:

@@ -12,8 +12,8 @@ from zlib import crc32
 import msgspec
 from msgspec import Meta
 
+from dawr.reliability.disk import sync
 from dawr.reliability.file_lock import try_lock
-from dawr.traffic.directory import sync_directory
 from dawr.traffic.spool import BEGUN, ENDING, HEADER, LOST
 
 MOST_READ = 128 * 1024
@@ -84,7 +84,7 @@ class SpoolReader:
     def remove(self) -> None:
         """The disk has all of it elsewhere by now."""
         self.path.unlink(missing_ok=True)
-        sync_directory(self.path.parent)
+        sync(self.path.parent)
 
     def close(self) -> None:
         os.close(self._handle)

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import apsw
 
+from dawr.reliability.disk import sync
 from dawr.reliability.migrations import migrate_sqlite
 from dawr.reliability.records import Argument, Records, kit_journal
 from dawr.reliability.sqlite import begin_wal
@@ -154,8 +155,4 @@ class SqliteTransaction:
 def _sync(*paths: Path) -> None:
     for path in paths:
         with suppress(FileNotFoundError):
-            handle = os.open(path, os.O_RDONLY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
+            sync(path)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dawr.traffic.directory import sync_directory
+from dawr.reliability.disk import sync
 from dawr.traffic.event import MS_PER_DAY
 
 NAME = re.compile(r"(\d{4}-\d\d-\d\d)\.\d+\.parquet", re.ASCII)
@@ -47,7 +47,7 @@ class ArchiveFolder:
     def take_in(self, unfinished: Path, file: Path) -> None:
         """Under a name that nobody has yet: only whoever holds the folder may. When it returns, the disk has it."""
         unfinished.rename(file)
-        sync_directory(self.path)
+        sync(self.path)
 
 
 def date_of(day: int) -> str:
