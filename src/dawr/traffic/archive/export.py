@@ -5,10 +5,11 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from dawr.reliability.file_lock import try_lock
 from dawr.reliability.records import Argument
 from dawr.traffic.archive.archiving import days_between
 from dawr.traffic.archive.chunks import chunks
@@ -51,9 +52,8 @@ def private_folder(directory: TrafficDirectory) -> Iterator[Path]:
 
 def remove_left_behind(directory: TrafficDirectory) -> None:
     """What queries left that were killed, if nobody asks anything now."""
-    with _lock(directory) as lock, suppress(BlockingIOError):
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        for folder in directory.path.glob(f"{FOLDERS}*"):
+    with _lock(directory) as lock:
+        for folder in directory.path.glob(f"{FOLDERS}*") if try_lock(lock.fileno()) else ():
             shutil.rmtree(folder)
 
 

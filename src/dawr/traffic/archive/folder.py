@@ -1,6 +1,5 @@
 """The folder of archive files: how they are called, how one comes into it, and who works there."""
 
-import fcntl
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dawr.reliability.disk import sync
+from dawr.reliability.file_lock import try_lock
 from dawr.traffic.event import MS_PER_DAY
 
 NAME = re.compile(r"(\d{4}-\d\d-\d\d)\.\d+\.parquet", re.ASCII)
@@ -25,10 +25,8 @@ class ArchiveFolder:
     def held(self) -> Iterator[None]:
         """Nobody else is in this block. What a run that was killed left unfinished is gone when it begins."""
         with (self.path / ".lock").open("ab") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise FolderBusy("Another run works on the archives now: wait until it is done.") from None
+            if not try_lock(lock.fileno()):
+                raise FolderBusy("Another run works on the archives now: wait until it is done.")
             for unfinished in self.path.glob(".*.unfinished"):
                 unfinished.unlink()
             yield
