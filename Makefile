@@ -1,4 +1,4 @@
-# Dawr from a fresh clone: `make demo` to look at it, `make test` to check it.
+# Dawr from a fresh clone: `make demo` to look at it, `make install` to run it, `make test` to check it.
 
 PYTHON ?= python3
 PORT ?= 8787
@@ -14,7 +14,7 @@ AT_ONCE := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo quick test test-slow check bench prove clean programs
+.PHONY: help install setup demo quick test test-slow check bench prove clean programs
 .SILENT:
 .SUFFIXES:
 .DELETE_ON_ERROR:
@@ -22,7 +22,11 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## Say what each target does
 	awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
 
-setup: .venv/.installed ## Make .venv and install everything into it
+install: .venv/.runtime ## Make .venv with what the service needs, and nothing else (EXTRAS=archive,otel)
+	$(if $(EXTRAS),$(PIP) --no-build-isolation --editable '.[$(EXTRAS)]')
+	echo "Installed: $(BIN)/dawr ($$($(BIN)/dawr --version))"
+
+setup: .venv/.installed ## The same with what the tests need
 
 demo: .venv/.runtime ## Start the sample venues on 127.0.0.1:8787 (PORT=)
 	exec $(BIN)/dawr demo --port $(PORT)
@@ -74,7 +78,7 @@ clean: ## Remove everything that make has made; data stays
 	rm -rf .venv .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist htmlcov
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# What the service needs, and nothing for its development: the quick way to the demo.
+# What the service needs, and nothing for its development.
 .venv/.runtime: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Dawr needs Python 3.11 or newer: name one with 'make PYTHON=/path/to/python3.11'." >&2; exit 1; }

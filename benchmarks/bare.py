@@ -29,6 +29,8 @@ async def enter(request: Request) -> Response:
         position=42,
         estimated_wait_minutes=30,
         display_number="A042",
+        your_number=42,
+        current=None,
         ticket=LINK,
     )
     return Response(_encode(entered), media_type="application/json")

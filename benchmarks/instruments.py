@@ -88,7 +88,9 @@ def spans() -> dict[str, Callable[[], object]]:
     from dawr.observe.otel import OtelTracing  # noqa: PLC0415 - optional, as in the product
 
     tracing = OtelTracing(TracerProvider(shutdown_on_exit=False), time.time_ns)
-    return {"a request's span": lambda: tracing.begin().answered("POST", "/api/v1/queue/enter", 200, "5" * 32)}
+    return {
+        "a request's span": lambda: tracing.begin().answered("POST", "/api/v1/queue/enter", 200, "5" * 32, failed=False)
+    }
 
 
 def scrapes() -> dict[str, Callable[[], object]]:

@@ -26,7 +26,7 @@ T = TypeVar("T")
 A = TypeVar("A")
 
 PROGRAM = str(Path(sys.executable).with_name("dawr"))
-READY = re.compile(r"^Dawr is ready at (http://\S+)$", re.MULTILINE)
+READY = re.compile(r"^Dawr is ready at (https?://\S+)$", re.MULTILINE)
 READY_SECONDS = 90.0
 STANDARD_TYPES = {"quota-exceeded": "https://iana.org/assignments/http-problem-types#quota-exceeded"}
 PROBLEM_FIELDS = {"type", "title", "status", "detail", "code", "retryable", "correlation_id"}
@@ -172,6 +172,8 @@ class Answer(NamedTuple):
     headers: Mapping[str, str]
     """Their names in lower case."""
     body: bytes
+    cookies: tuple[str, ...] = ()
+    """Each as it is set, in order."""
 
     @property
     def json(self) -> dict[str, Any]:
@@ -198,7 +200,8 @@ class Client:
     ) -> Answer:
         self._connection.request(method, path, body=body, headers=dict(headers or {}))
         answer = self._connection.getresponse()
-        return Answer(answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read())
+        said = {name.lower(): value for name, value in answer.getheaders()}
+        return Answer(answer.status, said, answer.read(), tuple(answer.headers.get_all("set-cookie", ())))
 
     def post(
         self,
@@ -287,6 +290,8 @@ def must_be_problem(answer: Answer, status: int, code: str) -> None:
     assert (answer.headers.get("retry-after") is not None) == problem["retryable"]
     for inside in (b"Traceback", b"SELECT", b"sqlite", b"asyncpg", b"site-packages", b".py"):
         assert inside not in answer.body
+    for jargon in ("at `$", "regex", "Expected `"):
+        assert jargon not in problem["detail"], problem
 
 
 def venue_document(*queues: Mapping[str, Any], slug: str = "clinic", zone: str | None = None) -> str:

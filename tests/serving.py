@@ -9,18 +9,22 @@ from starlette.types import ASGIApp
 
 from dawr import bootstrap
 from dawr.accounts.accounts import Accounts
+from dawr.accounts.known_browsers import KnownBrowsers
 from dawr.accounts.passwords import Passwords
 from dawr.accounts.remembered import Remembered
 from dawr.bootstrap import system
-from dawr.bootstrap.installation import MS_PER_HOUR, Dawr
+from dawr.bootstrap.installation import MS_PER_HOUR, Dawr, Prepared
 from dawr.bootstrap.system import SystemIds
 from dawr.engine.engine import Engine
 from dawr.engine.status_cache import StatusCache
 from dawr.live.hub import Hub
 from dawr.observe import logs
 from dawr.ports import Clock, Store
+from dawr.reliability.rate_limit import LocalLimiter
 from dawr.settings import Settings
 from dawr.web.server.server import Server, listen, url_of
+
+SECRET = "the secret of a test"
 
 
 @asynccontextmanager
@@ -47,12 +51,15 @@ async def installed(
         yield Dawr(
             settings=settings,
             store=store,
+            prepared=Prepared("a test", SECRET),
             engine=engine,
             ids=ids,
             passwords=passwords,
             accounts=accounts,
+            browsers=KnownBrowsers(SECRET, clock, ids),
             hub=hub,
             status_cache=status_cache,
+            limiter=LocalLimiter(clock),
         )
     finally:
         hub.close()

@@ -43,7 +43,7 @@ def test_what_is_no_number_is_refused(value: str) -> None:
         from_environment({"DAWR_PORT": value})
 
 
-@pytest.mark.parametrize("name", ["data", "host", "clinic_venue"])
+@pytest.mark.parametrize("name", ["data", "host", "metrics_host"])
 def test_a_name_may_not_be_empty(name: str) -> None:
     with pytest.raises(SettingUnfit, match=f"DAWR_{name.upper()}"):
         from_environment({f"DAWR_{name.upper()}": "  "})
@@ -63,4 +63,6 @@ def test_settings_cannot_be_changed_afterwards() -> None:
 def test_a_name_that_is_no_setting_is_noticed() -> None:
     environment = {"DAWR_PROT": "1", "DAWR_PORT": "1", "DAWR_TEST_VALKEY": "x", "DAWRF": "x", "dawr_port": "x"}
 
-    assert unknown(environment) == ["DAWR_PROT"]
+    assert unknown(environment) == {
+        "DAWR_PROT": "DAWR_PROT is set, but is no setting of this version: do you mean DAWR_PORT?"
+    }

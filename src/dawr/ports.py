@@ -62,12 +62,14 @@ class Kind(msgspec.Struct, Generic[K, R], frozen=True, eq=False, kw_only=True):
 class Search(NamedTuple):
     """Tickets that are looked for in one way, by its key; as they are stored.
 
-    `open`: those of a line who are not done, in the order of calling: queue, day, round, behind which priority and
-    sequence, how many. `done`: those who are: queue, day, round, below which number, how many. `at_desk`: who was
+    `open`: those of a line who are not done and in some states, in the order of calling: queue, day, round, behind which
+    priority and sequence, states separated by spaces, how many. `in_states`: those in some states, done or not: queue,
+    day, round, below which number, states, how many. `at_desk`: who was
     called there or is served there. `by_number`: queue, day, number. `by_name`: queue, day, round, name, how many.
+    `called`: the latest calls in all queues: day, how many. `longest`: who has waited longest in a queue's newest line.
     """
 
-    how: Literal["open", "done", "at_desk", "by_number", "by_name"]
+    how: Literal["open", "in_states", "at_desk", "by_number", "by_name", "called", "longest"]
     key: tuple[str | int, ...]
 
 
@@ -95,6 +97,8 @@ class Wants(msgspec.Struct):
     ended: set[LineKey] = msgspec.field(default_factory=set)
     """Open tickets of lines before this one."""
     issued: set[IssuedTo] = msgspec.field(default_factory=set)
+    histories: set[QueueId] = msgspec.field(default_factory=set)
+    """Queues of which it is asked whether they ever gave a number, or were part of somebody's plan."""
     rows: dict[Kind[Any, Any], set[Any]] = msgspec.field(default_factory=dict)
     """By their keys; of a kind that is loaded whole, all, and no key is named."""
 
@@ -117,6 +121,8 @@ class Rows(msgspec.Struct):
     ended: list[Ticket] = msgspec.field(default_factory=list)
     issued: dict[str, list[int]] = msgspec.field(default_factory=dict)
     """By visitor."""
+    histories: set[QueueId] = msgspec.field(default_factory=set)
+    """Those that have one."""
     rows: dict[Kind[Any, Any], list[Any]] = msgspec.field(default_factory=dict)
 
     def of(self, kind: Kind[Any, R]) -> list[R]:
@@ -194,6 +200,8 @@ class AccountStore(Protocol):
     async def set_password(self, account_id: AccountId, password_hash: str) -> None: ...
 
     async def set_disabled(self, account_id: AccountId, disabled_at: int | None) -> None: ...
+
+    async def set_unlocked(self, account_id: AccountId, unlocked_at: int) -> None: ...
 
     async def memberships(self, account_id: AccountId) -> list[StaffMember]:
         """Where this account works or worked, by venue."""
@@ -281,6 +289,12 @@ class Store(Protocol):
     async def identity(self) -> str:
         """Which database this is: the same for all who use it, another in every copy once its epochs are renewed."""
 
+    async def secret(self, new: str) -> str:
+        """The installation's own, which all of its processes share and nobody else knows; a new one if it has none."""
+
+    async def inspect(self, *, seconds: float) -> bool:
+        """Raise if it is damaged, as far as can be seen in this time. False: there was more to look at."""
+
     async def pending_migrations(self) -> list[str]:
         """Titles of what `migrate` would apply. Reads only."""
 
@@ -326,7 +340,8 @@ class StoreFault(Exception):
 
     StoreFault
     ├── StoreAway        nothing was stored; try again later
-    │   └── ClockUntrusted
+    │   ├── ClockUntrusted
+    │   └── StoreDamaged     and it stays so until it is restored
     ├── OutcomeUnknown   the commit was sent and no answer came
     └── Unstorable       a row that the database will not take: never retry as it is
     """
@@ -338,6 +353,10 @@ class StoreAway(StoreFault):
 
 class ClockUntrusted(StoreAway):
     """This machine's clock and the database's are more than two seconds apart: set them right."""
+
+
+class StoreDamaged(StoreAway):
+    """The database is damaged: nothing can be stored until a backup is restored."""
 
 
 class OutcomeUnknown(StoreFault):

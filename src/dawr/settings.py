@@ -5,6 +5,7 @@ the command that starts; a value out of range is a sentence, not a stack trace.
 """
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Annotated, Literal
 
 import msgspec
@@ -28,10 +29,14 @@ class Settings(msgspec.Struct, frozen=True):
     ] = 1
     host: Annotated[str, Meta(min_length=1, description="Address to listen on.")] = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65535, description="Port to listen on; 0 takes any free one.")] = 8787
+    tls_cert: Annotated[
+        str, Meta(description="File of the TLS certificate, with its chain (PEM); empty speaks plain HTTP.")
+    ] = ""
+    tls_key: Annotated[str, Meta(description="File of the certificate's private key (PEM), without a password.")] = ""
     workers: Annotated[int, Meta(ge=1, le=64, description="Processes that serve. The embedded profile has one.")] = 1
     clinic_venue: Annotated[
-        str, Meta(min_length=1, description="Slug of the venue that the clinic door `/api/v1` opens to.")
-    ] = "clinic"
+        str, Meta(description="Slug of the venue that the clinic door `/api/v1` opens to; empty is the only clinic.")
+    ] = ""
     lanes: Annotated[
         int,
         Meta(
@@ -68,8 +73,14 @@ class Settings(msgspec.Struct, frozen=True):
         int, Meta(ge=1, le=1_000_000, description="Joins per hour of one mobile number at one restaurant.")
     ] = 3
     limit_login: Annotated[
-        int, Meta(ge=1, le=1_000_000, description="Failed logins per 15 minutes, of an account and of an address.")
+        int, Meta(ge=1, le=1_000_000, description="Wrong passwords per 15 minutes, for one account from one address.")
     ] = 5
+    limit_login_account: Annotated[
+        int, Meta(ge=1, le=1_000_000, description="Wrong passwords per day for one account, from all addresses.")
+    ] = 100
+    limit_login_address: Annotated[
+        int, Meta(ge=1, le=1_000_000, description="Wrong passwords per day from one address, for all accounts.")
+    ] = 50
     undo_minutes: Annotated[
         int, Meta(ge=1, le=24 * 60, description="How long staff can undo what happened last to a ticket.")
     ] = 10
@@ -184,11 +195,17 @@ def from_environment(environment: Mapping[str, str], **given: str | int | None) 
         ) from error
 
 
-def unknown(environment: Mapping[str, str]) -> list[str]:
-    """Variables that look like settings and are none: probably a slip of the pen."""
+def unknown(environment: Mapping[str, str]) -> dict[str, str]:
+    """Variables that look like settings and are none, probably a slip of the pen, each with a sentence about it."""
     known = {PREFIX + name.upper() for name in Settings.__struct_fields__}
-    return sorted(
-        name
-        for name in environment
-        if name.startswith(PREFIX) and name not in known and not name.startswith("DAWR_TEST_")
-    )
+    return {
+        name: f"{name} is set, but is no setting of this version{_nearest(name)}"
+        for name in sorted(environment.keys() - known)
+        if name.startswith(PREFIX) and not name.startswith("DAWR_TEST_")
+    }
+
+
+def _nearest(name: str) -> str:
+    names = [known.upper() for known in Settings.__struct_fields__]
+    near = get_close_matches(name.removeprefix(PREFIX).upper(), names, n=1)
+    return f": do you mean {PREFIX}{near[0]}?" if near else "."

@@ -87,10 +87,15 @@ def things(everybody: Api, shared_code: str, set_up: dict[str, Any], token: str,
 
 
 @pytest.fixture(scope="session")
-def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+def stricts_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("strict") / "data"
+
+
+@pytest.fixture(scope="session")
+def strict(stricts_data: Path) -> Iterator[Api]:
     """An installation that limits how often one may ask, and lets one other site's pages call it."""
-    directory = tmp_path_factory.mktemp("strict")
-    world = create_world(directory / "data")
+    directory = stricts_data.parent
+    world = create_world(stricts_data)
     settings = {"DAWR_RATE_LIMITS": "on", "DAWR_CORS_ORIGINS": "https://board.example, https://other.example"}
-    with DawrServer(directory, "serve", DAWR_DATA=directory / "data", **settings) as server:
+    with DawrServer(directory, "serve", DAWR_DATA=stricts_data, **settings) as server:
         yield Api(server.url, world)

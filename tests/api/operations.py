@@ -53,7 +53,7 @@ def asked_for(things: Things) -> dict[str, Asked]:
     queue, ticket, visit = {"queue": things.queue}, {"ticket": things.ticket}, {"visit": things.visit}
     venue = {"venue": "clinic"}
     member, token = {**venue, "username": "target"}, {**venue, "token": things.token}
-    plain = {"live", "ready", "health", "clinic-health", "openapi", "me"}
+    plain = {"live", "ready", "health", "clinic-health", "clinic-backend", "openapi", "me"}
     verbs = ("call", "recall", "extend", "start", "finish", "miss", "rejoin", "hold", "resume", "leave")
     planned, desk = {"visit": things.planned}, {"desk": "clinic:room"}
     edits = ("unlock", "enter-stage", "remove", "end", "reset-path", "renew-link")

@@ -43,6 +43,53 @@ def test_a_queue_that_is_not_there_is_not_found(api: Api, name: str, refusal: st
     must_be_problem(api.get(f"/v1/queues/{name}"), 404, refusal)
 
 
+@pytest.mark.parametrize(("path", "code"), [("/v1/queues/lab", "unknown-queue"), ("/v1/desks/room", "unknown-desk")])
+def test_a_name_without_its_venue_says_how_it_is_written(api: Api, path: str, code: str) -> None:
+    answer = api.get(path, by=STAFF)
+
+    must_be_problem(answer, 404, code)
+    assert answer.json["why"] == "form"
+    assert "clinic:" in answer.json["detail"]
+
+
+def test_a_stream_of_a_queue_without_its_venue_says_how_it_is_written(api: Api) -> None:
+    answer = api.get("/v1/events?queue=lab")
+
+    must_be_problem(answer, 404, "unknown-queue")
+    assert (answer.json["queue"], answer.json["why"]) == ("lab", "form")
+
+
+def test_a_bearer_without_its_word_says_so(api: Api) -> None:
+    answer = api.get("/v1/me", headers={"Authorization": api.bearer(STAFF)})
+
+    must_be_problem(answer, 401, "credentials-invalid")
+    assert answer.json["why"] == "no-bearer"
+    assert "Bearer" in answer.json["detail"]
+
+
+@pytest.mark.parametrize(
+    ("name", "why_not", "status"), [("closed", "queue-closed", 409), ("never", "outside-hours", 409)]
+)
+def test_a_queue_that_takes_nobody_says_why_as_a_join_is_told(api: Api, name: str, why_not: str, status: int) -> None:
+    seen = api.get(f"/v1/queues/clinic:{name}").json
+
+    assert (seen["joinable"], seen["why_not"], seen["opens_at"]) == (False, why_not, None)
+    must_be_problem(api.post(f"/v1/queues/clinic:{name}/tickets", {}), status, why_not)
+
+
+def test_a_queue_says_how_many_numbers_are_left_until_it_is_full(api: Api) -> None:
+    api.post("/v1/queues/bistro:small/reset", {}, by="manager@bistro")
+    seen = [api.get("/v1/queues/bistro:small").json]
+    for _ in range(3):
+        api.take("bistro:small")
+        seen.append(api.get("/v1/queues/bistro:small").json)
+
+    assert [one["places_left"] for one in seen] == [3, 2, 1, 0]
+    assert [one["why_not"] for one in seen] == [None, None, None, "queue-full"]
+    assert seen[-1]["opens_at"] > seen[-1]["wait_minutes"]
+    assert api.post("/v1/queues/bistro:small/tickets", {}).json["code"] == "queue-full"
+
+
 def test_staff_see_the_line_in_the_order_of_calling(api: Api, queue: str) -> None:
     for _ in range(3):
         api.take(queue)
@@ -96,7 +143,7 @@ def test_whoever_is_first_is_called_until_nobody_waits(api: Api, queue: str) -> 
 
     assert (first["ticket"]["number"], first["next_label"], first["waiting"]) == (1, "002", 1)
     assert (second["ticket"]["number"], second["next_label"], second["waiting"]) == (2, None, 0)
-    assert nobody == {"ticket": None, "next_label": None, "waiting": 0}
+    assert nobody == {"ticket": None, "next_label": None, "waiting": 0, "paused": []}
 
 
 def test_a_retried_call_returns_the_visitor_already_called(api: Api, queue: str) -> None:

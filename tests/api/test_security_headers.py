@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.api.pages import Page
+from tests.api.pages import A_BROWSERS, Page
 from tests.api.world import Api
 from tests.running import Answer
 
@@ -10,6 +10,8 @@ PATHS = {
     "an answer": ("GET", "/v1/venues/clinic", 200),
     "a document": ("GET", "/openapi.json", 200),
     "a style": ("GET", "/static/page.css", 200),
+    "a script": ("GET", "/static/zone.js", 200),
+    "an icon": ("GET", "/favicon.ico", 200),
     "nothing there": ("GET", "/nothing", 404),
     "no such style": ("GET", "/static/nothing.css", 404),
     "another method": ("DELETE", "/v1/venues/clinic", 405),
@@ -17,7 +19,8 @@ PATHS = {
     "a refusal": ("POST", "/v1/queues/clinic:closed/tickets", 409),
     "health": ("GET", "/health/ready", 200),
 }
-PAGES = ("/", "/docs", "/first-run", "/first-run?code=x")
+PAGES = ("/", "/docs", "/first-run?code=x", "/t/nothing.here", "/nowhere")
+"""With a problem that is a page, too."""
 
 
 def directives(answer: Answer) -> dict[str, str]:
@@ -40,9 +43,8 @@ def test_every_answer_lets_a_browser_run_nothing(api: Api, what: str) -> None:
 
 @pytest.mark.parametrize("path", PAGES)
 def test_a_page_runs_and_shows_only_what_is_ours(api: Api, path: str) -> None:
-    answer = api.get(path)
+    answer = api.get(path, headers=A_BROWSERS)
 
-    assert answer.status == 200
     policy = directives(answer)
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert policy["default-src"] == policy["frame-ancestors"] == policy["object-src"] == "'none'"
@@ -53,7 +55,7 @@ def test_a_page_runs_and_shows_only_what_is_ours(api: Api, path: str) -> None:
 
 @pytest.mark.parametrize("path", PAGES)
 def test_a_page_has_nothing_inline_and_loads_nothing_from_elsewhere(api: Api, path: str) -> None:
-    page = Page(api.get(path).body)
+    page = Page(api.get(path, headers=A_BROWSERS).body)
 
     assert page.inline == []
     assert page.addresses
@@ -62,7 +64,7 @@ def test_a_page_has_nothing_inline_and_loads_nothing_from_elsewhere(api: Api, pa
 
 @pytest.mark.parametrize("path", PAGES)
 def test_what_a_page_loads_is_there(api: Api, path: str) -> None:
-    for address in Page(api.get(path).body).addresses:
+    for address in Page(api.get(path, headers=A_BROWSERS).body).addresses:
         if address.startswith("/"):
             assert api.get(address).status == 200
 

@@ -225,54 +225,9 @@ def address() -> str:
     return f"198.51.100.{next(_hosts)}"
 
 
-@pytest.fixture
-def addresses() -> Iterator[str]:
-    return (f"203.0.113.{host}" for host in count(next(_hosts) * 10))
-
-
 def a_try(strict: Api, username: str, password: str, address: str, path: str = "/v1/login") -> Answer:
     given = {"username": username, "password": password}
     return strict.post(path, given, headers={"X-Forwarded-For": address})
-
-
-def test_an_account_is_tried_five_times_in_fifteen_minutes(strict: Api, addresses: Iterator[str]) -> None:
-    tries = [a_try(strict, "viewer@bistro", WRONG, next(addresses)).status for _ in range(5)]
-
-    even_right = a_try(strict, "Viewer@bistro", PASSWORD, next(addresses))
-
-    assert tries == [401] * 5
-    assert (even_right.status, even_right.json["code"]) == (429, "quota-exceeded")
-    assert even_right.json["retryable"]
-    assert 14 * 60 <= int(even_right.headers["retry-after"]) <= 15 * 60
-    assert even_right.headers["ratelimit-policy"].startswith('"login";q=5;w=900')
-    assert "ratelimit" in even_right.headers
-
-
-def test_a_name_that_is_nobodys_is_held_back_alike(strict: Api, addresses: Iterator[str]) -> None:
-    assert [a_try(strict, "nobody", WRONG, next(addresses)).status for _ in range(6)] == [401] * 5 + [429]
-
-
-def test_an_address_tries_five_names_in_fifteen_minutes(strict: Api, address: str) -> None:
-    tries = [a_try(strict, a_new("name"), WRONG, address).status for _ in range(6)]
-
-    elsewhere = a_try(strict, "staff@bistro", PASSWORD, "198.51.100.250")
-
-    assert tries == [401] * 5 + [429]
-    assert elsewhere.status == 200
-
-
-def test_a_right_login_is_given_back(strict: Api, address: str) -> None:
-    wrong = [a_try(strict, "manager@bistro", WRONG, address).status for _ in range(4)]
-    right = [a_try(strict, "manager@bistro", PASSWORD, address).status for _ in range(3)]
-    last = [a_try(strict, "manager@bistro", WRONG, address).status for _ in range(2)]
-
-    assert (wrong, right, last) == ([401] * 4, [200] * 3, [401, 429])
-
-
-def test_the_clinics_door_and_this_one_count_together(strict: Api, addresses: Iterator[str]) -> None:
-    paths = ["/v1/login", "/api/v1/admin/login"] * 3
-
-    assert [a_try(strict, "viewer@clinic", WRONG, next(addresses), path).status for path in paths] == [401] * 5 + [429]
 
 
 def test_the_old_password_is_guessed_no_oftener(strict: Api, address: str) -> None:
@@ -283,15 +238,19 @@ def test_the_old_password_is_guessed_no_oftener(strict: Api, address: str) -> No
     assert [guess() for _ in range(6)] == [403] * 5 + [429]
 
 
-def test_a_refused_try_charges_nobody_else(strict: Api, address: str, addresses: Iterator[str]) -> None:
-    """The address is used up; the name that it then tried is not."""
-    for _ in range(5):
-        a_try(strict, a_new("name"), WRONG, address)
+def test_somebody_unlocked_by_the_command_line_while_the_server_runs_signs_in(
+    strict: Api, stricts_data: Path, address: str
+) -> None:
+    tries = [a_try(strict, "viewer@bistro", WRONG, address).status for _ in range(6)]
+    held_back = a_try(strict, "Viewer@bistro", PASSWORD, address)
 
-    refused = [a_try(strict, "owner@bistro", WRONG, address).status for _ in range(6)]
+    unlocked = dawr("staff", "unlock", "viewer@bistro", "--data", stricts_data)
+    nobody = dawr("staff", "unlock", "nobody", "--data", stricts_data)
 
-    assert refused == [429] * 6
-    assert a_try(strict, "owner@bistro", PASSWORD, next(addresses)).status == 200
+    assert tries == [401] * 5 + [429]
+    must_be_problem(held_back, 429, "quota-exceeded")
+    assert (unlocked.exit_code, nobody.exit_code) == (0, 1)
+    assert a_try(strict, "viewer@bistro", PASSWORD, address).status == 200
 
 
 def test_somebody_added_by_the_command_line_while_the_server_runs_signs_in(api: Api, everybodys_data: Path) -> None:

@@ -163,7 +163,7 @@ def test_a_full_queue_refuses_after_its_reserve(api: Api) -> None:
     full = api.post("/v1/queues/clinic:small/tickets", {})
 
     assert [place["reserve_mode"] for place in places] == [False, False, True]
-    must_be_problem(full, 503, "queue-full")
+    must_be_problem(full, 409, "queue-full")
 
 
 @pytest.mark.parametrize("by", ["staff@clinic", "token:staff@clinic", "token:kiosk@clinic", "owner@clinic"])

@@ -50,6 +50,46 @@ def test_anybody_sees_a_venue_with_its_queues_and_desks(api: Api) -> None:
     assert "capacity" not in seen["queues"][0]
 
 
+def test_one_look_at_a_venue_shows_what_a_kiosk_and_a_display_need_and_nobodys_name(api: Api, slug: str) -> None:
+    queues = [
+        {"id": "main", "name": {"en": "Main"}, "prefix": "M"},
+        {"id": "few", "name": {"en": "Few"}, "prefix": "F", "capacity": 1, "reserve": 1},
+        {"id": "shut", "name": {"en": "Shut"}, "state": "closed"},
+    ]
+    desks = [{"id": "desk-1", "name": {"en": "Desk 1"}, "queues": ["main", "few"]}]
+    assert put(api, slug, a_set_up(queues=queues, desks=desks)).status == 200
+    for queue in ("main", "main", "few"):
+        api.take(f"{slug}:{queue}", visitor=a_new("secret"), name="Noor")
+    for _ in range(2):
+        assert api.post(f"/v1/desks/{slug}:desk-1/call-next", {}, by=OWNER).status == 200
+
+    answer = api.get(f"/v1/venues/{slug}")
+
+    main, few, shut = answer.json["queues"]
+    assert (main["waiting"], main["called"], main["current_label"], main["wait_minutes"]) == (0, 2, "M002", 0)
+    assert (few["waiting"], few["wait_minutes"], few["places_left"], few["joinable"]) == (1, 5, 1, True)
+    assert (shut["joinable"], shut["why_not"], shut["opens_at"]) == (False, "queue-closed", None)
+    assert [(call["label"], call["desk"], call["queue"]) for call in answer.json["calls"]] == [
+        ("M002", f"{slug}:desk-1", f"{slug}:main"),
+        ("M001", f"{slug}:desk-1", f"{slug}:main"),
+    ]
+    assert all(not set(call) & {"ticket", "visitor", "name", "visit"} for call in answer.json["calls"])
+    assert b"Noor" not in answer.body
+    assert b"secret" not in answer.body
+    for seen in answer.json["queues"]:
+        alone = api.get(f"/v1/queues/{seen['queue']}").json
+        assert {name: alone[name] for name in seen} == seen
+
+
+def test_a_venue_that_takes_nobody_says_so_at_each_of_its_queues(api: Api, slug: str) -> None:
+    assert put(api, slug, a_set_up(active=False)).status == 200
+
+    (seen,) = api.get(f"/v1/venues/{slug}").json["queues"]
+
+    assert (seen["joinable"], seen["why_not"]) == (False, "venue-inactive")
+    must_be_problem(api.post(f"/v1/queues/{slug}:main/tickets", {}), 409, "venue-inactive")
+
+
 def test_a_venue_that_is_not_there_is_not_found(api: Api) -> None:
     must_be_problem(api.get("/v1/venues/nowhere"), 404, "unknown-venue")
 
@@ -164,8 +204,19 @@ def test_a_set_up_that_does_not_fit_changes_nothing(api: Api, slug: str, fault: 
     must_be_problem(api.get(f"/v1/venues/{unmade}"), 404, "unknown-venue")
 
 
-def test_a_queue_is_closed_and_never_removed(api: Api, slug: str) -> None:
-    must_be_problem(put(api, slug, a_set_up(queues=[], desks=[])), 422, "invalid-value")
+def test_a_queue_that_gave_a_number_is_closed_and_never_removed(api: Api, slug: str) -> None:
+    api.take(f"{slug}:main")
+
+    answer = put(api, slug, a_set_up(queues=[], desks=[]))
+
+    must_be_problem(answer, 422, "invalid-value")
+    assert answer.json["rule"] == "queue-stays"
+
+
+def test_a_queue_that_never_gave_a_number_may_be_removed(api: Api, slug: str) -> None:
+    assert put(api, slug, a_set_up(queues=[], desks=[])).status == 200
+
+    assert api.get(f"/v1/venues/{slug}").json["queues"] == []
 
 
 @pytest.mark.parametrize("slug", ["UPPER", "a%20b", "a:b", "%D8%AF%D9%88%D8%B1", "x" * 33, "a.b"])

@@ -84,7 +84,7 @@ def test_every_operation_is_asked_by_everybody(things: Things) -> None:
 
 
 FOR_ANYBODY = {
-    *("live", "ready", "health", "clinic-health", "openapi", "login", "admin-login"),
+    *("live", "ready", "health", "clinic-health", "clinic-backend", "openapi", "login", "admin-login"),
     *("look-at-venue", "look-at-queue", "take-ticket", "start-visit", "look-at-visit", "leave-visit", "rejoin-visit"),
     *("start-journey", "look-at-choice", "enter-visit", "finish-stage"),
     *("queue-enter", "queue-status", "queue-position", "queue-done", "restaurant-join", "restaurant-queue-status"),

@@ -2,6 +2,7 @@
 
 import contextlib
 import http.client
+import os
 import shutil
 import subprocess
 import threading
@@ -12,7 +13,7 @@ import pytest
 
 from tests.cli.databases import rows_of
 from tests.cli.installations import Installation, take_numbers
-from tests.running import Client, DawrServer, Finished, dawr, eventually
+from tests.running import PROGRAM, Client, DawrServer, Finished, dawr, eventually
 from tests.servers import PostgresServer
 from tests.servers.programs import find_postgres
 
@@ -136,8 +137,77 @@ def test_a_database_that_is_there_is_not_replaced(embedded: Installation, backup
 
     assert done.exit_code == 1
     assert "dawr.sqlite" in done.complained
-    assert done.complained.endswith("Move all of it away first; nothing was changed.\n")
+    assert done.complained.endswith("`dawr restore --replace` moves it aside first; nothing was changed.\n")
     assert embedded.rows("SELECT max(number) FROM tickets") == [(10,)]
+
+
+def test_a_database_that_is_there_is_moved_aside_if_one_says_so(embedded: Installation, backup: Path) -> None:
+    with embedded.serve() as server:
+        take_numbers(server, 20)
+        server.kill()  # so that its write-ahead log is there, too
+
+    first = embedded.dawr("restore", "--replace", backup)
+    again = embedded.dawr("restore", "--replace", backup)
+
+    assert (first.exit_code, again.exit_code) == (0, 0)
+    assert embedded.rows("SELECT max(number) FROM tickets") == [(10,)]
+    data = Path(embedded.settings["DAWR_DATA"])
+    asides = sorted(data.glob("replaced-*"))
+    assert [aside.stat().st_mode & 0o777 for aside in asides] == [0o700, 0o700]
+    assert rows_of(asides[0] / "dawr.sqlite", "SELECT max(number) FROM tickets") == [(20,)]
+
+
+def test_what_is_there_stays_if_the_backup_is_damaged(embedded: Installation, backup: Path, tmp_path: Path) -> None:
+    (tmp_path / "cut").write_bytes(backup.read_bytes()[:-8_192])
+
+    done = embedded.dawr("restore", "--replace", tmp_path / "cut")
+
+    assert done.exit_code == 1
+    assert embedded.rows("SELECT max(number) FROM tickets") == [(10,)]
+
+
+def test_what_is_there_comes_back_if_there_is_no_room(embedded: Installation, backup: Path) -> None:
+    limited = ["prlimit", "--fsize=100000", PROGRAM, "restore", "--replace", str(backup)]
+    settings = {name: str(value) for name, value in embedded.settings.items()}
+    done = subprocess.run(limited, env={**os.environ, **settings}, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 1, done
+    assert done.stderr.endswith("cannot be written: File too large. Nothing was changed.\n")
+    assert embedded.rows("SELECT max(number) FROM tickets") == [(10,)]
+    assert embedded.dawr("check").exit_code == 0
+
+
+def test_a_backup_that_lies_in_the_way_is_not_moved_aside(embedded: Installation, backup: Path) -> None:
+    in_the_way = backup.rename(Path(embedded.settings["DAWR_DATA"]) / "dawr.sqlite.bak")
+
+    done = embedded.dawr("restore", "--replace", in_the_way)
+
+    assert done.exit_code == 1
+    assert "would be moved aside itself" in done.complained
+    assert in_the_way.exists()
+    assert embedded.rows("SELECT max(number) FROM tickets") == [(10,)]
+
+
+def test_where_a_restore_was_cut_short_nothing_else_begins(embedded: Installation, backup: Path) -> None:
+    data = Path(embedded.settings["DAWR_DATA"])
+    (data / "dawr.sqlite").rename(data / "dawr.sqlite.partial")  # as a power cut between two renames leaves it
+
+    served = embedded.dawr("serve", "--port", "0")
+    again = embedded.dawr("restore", "--replace", backup)
+
+    assert served.exit_code == 1
+    assert "was cut short: run `dawr restore --replace BACKUP` again" in served.complained
+    assert again.exit_code == 0, again
+    assert embedded.rows("SELECT max(number) FROM tickets") == [(10,)]
+
+
+def test_what_has_moved_to_postgresql_is_not_replaced(embedded: Installation, backup: Path, postgres_url: str) -> None:
+    assert embedded.dawr("migrate", "--to", postgres_url).exit_code == 0
+
+    done = embedded.dawr("restore", "--replace", backup)
+
+    assert done.exit_code == 1
+    assert "has moved to" in done.complained
 
 
 def test_the_rest_of_another_database_is_not_mixed_with_a_backup(

@@ -142,7 +142,7 @@ PLANTED = {
     "UPDATE lines SET waiting = '[999,0,0,0]'": "[999,0,0,0] wait by priority, but its tickets say [10,0,0,0]",
     "UPDATE tickets SET priority = 2 WHERE number = 1": "[10,0,0,0] wait by priority, but its tickets say [9,0,1,0]",
     "UPDATE lines SET waiting = 'not JSON'": "says that not JSON wait by priority",
-    "INSERT INTO lines SELECT venue_id, queue_id, day, 2, 0, 0, '[]', 0, 0, 0, 0, 0, NULL, 0, 0, 0 FROM lines": (
+    "INSERT INTO lines SELECT venue_id, queue_id, day, 2, 0, 0, '[]', 0, 0, 0, 0, 0, NULL, 0, 0, 0, 0 FROM lines": (
         "round 2, says that [] wait by priority, but its tickets say [0,0,0,0]"
     ),
     "UPDATE venues SET document = '{}'": "How venue clinic is set up cannot be read",
@@ -322,7 +322,8 @@ def test_a_file_that_is_no_database_is_named(embedded: Installation) -> None:
     done = check(embedded)
 
     assert done.exit_code == 1
-    assert "✗  SQLite: " in done.said
+    assert done.said.count(f"✗  The database {embedded.database} is damaged (") == 1
+    assert "store.damaged" not in done.said
 
 
 def test_a_setting_that_cannot_be_is_a_finding(embedded: Installation) -> None:
@@ -353,7 +354,7 @@ def test_a_slip_of_the_pen_in_a_setting_is_named(embedded: Installation) -> None
     done = check(embedded, DAWR_LANE="4", DAWR_TEST_ANYTHING="1")
 
     assert done.exit_code == 0
-    assert "!  DAWR_LANE is set, but is no setting of this version." in done.said
+    assert "!  DAWR_LANE is set, but is no setting of this version" in done.said
     assert "DAWR_TEST_ANYTHING" not in done.said
 
 

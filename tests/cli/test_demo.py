@@ -8,6 +8,7 @@ from random import Random
 import argon2
 import msgspec
 
+from dawr import __version__
 from dawr.bootstrap.system import SystemIds, now
 from dawr.domain.venue import VenueId
 from dawr.engine.engine import Engine
@@ -16,7 +17,7 @@ from dawr.sample.life import SampleLife
 from dawr.sample.venues import CLINIC
 from dawr.stores.sqlite import SqliteStore
 from tests.cli.databases import rows_of
-from tests.running import Client, DawrServer, dawr, venue_document
+from tests.running import Client, DawrServer, dawr, eventually, venue_document
 from tests.stores.doing import create_venue, kinds_of
 
 
@@ -101,7 +102,7 @@ def test_the_demo_takes_any_password_and_does_not_repeat_it(tmp_path: Path) -> N
         log = demo.log.read_text()
 
     assert "sesame" not in log
-    assert "Sign in as" not in log
+    assert "Sign in as demo with the password that you chose\n" in log
 
 
 def test_a_demo_that_is_started_again_has_the_new_password_alone(demo: DawrServer, tmp_path: Path) -> None:
@@ -113,6 +114,25 @@ def test_a_demo_that_is_started_again_has_the_new_password_alone(demo: DawrServe
 
     assert len(set(told)) == 2
     assert [fits(tmp_path, password) for password in (told[-1], "first", told[0])] == [True, False, False]
+
+
+def test_the_first_lines_say_what_runs_where_as_whom_and_what_to_open(demo: DawrServer, tmp_path: Path) -> None:
+    first, _, _ = demo.log.read_text().partition("What follows is the log.\n")
+
+    assert first.splitlines()[0] == f"Dawr is ready at {demo.url}"
+    assert len(first.splitlines()) < 20
+    assert "{" not in first
+    for fact in (f"{demo.url}/", f"{demo.url}/docs", "clinic", "demo-restaurant", str(tmp_path / "data"), __version__):
+        assert fact in first
+    with Client(demo.url) as client:
+        assert [client.ask(path).status for path in ("/", "/docs")] == [200, 200]
+
+
+def test_the_demo_logs_what_happens_after_its_first_lines(demo: DawrServer) -> None:
+    with Client(demo.url) as client:
+        client.enter("lab", "Amna")
+
+    eventually(lambda: '"kind":"ticket.issued"' in demo.log.read_text())
 
 
 def fits(directory: Path, password: str) -> bool:

@@ -320,7 +320,7 @@ def test_the_disk_has_the_mark_before_anybody_is_told(tmp_path: Path, monkeypatc
     monkeypatch.setattr(os, "fsync", lambda handle: done.append(str(Path(f"/proc/self/fd/{handle}").readlink())))
     monkeypatch.setattr(Path, "rename", lambda path, target: done.append(f"{path} becomes {target.name}"))
 
-    DataDirectory(tmp_path).mark_moved("postgresql://db/dawr")
+    DataDirectory(tmp_path).mark_moved("postgresql://db/dawr", "1@2")
 
     partial = f"{tmp_path}/dawr.sqlite-moved.partial"
     assert done == [partial, f"{partial} becomes dawr.sqlite-moved", str(tmp_path)]

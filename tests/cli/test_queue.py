@@ -40,7 +40,7 @@ def test_a_queue_is_paused_and_resumed_without_a_server(tmp_path: Path) -> None:
     resumed = dawr("queue", "resume", "lab", DAWR_DATA=tmp_path)
 
     assert (paused.said, resumed.said) == ("Queue lab is paused.\n", "Queue lab is open.\n")
-    assert (again.exit_code, again.complained) == (1, "Error: Cannot pause queue lab: it is paused.\n")
+    assert (again.exit_code, again.complained) == (1, "Error: Queue lab is paused already.\n")
 
 
 def test_what_does_not_exist_is_said_in_a_sentence(tmp_path: Path) -> None:
@@ -49,8 +49,8 @@ def test_what_does_not_exist_is_said_in_a_sentence(tmp_path: Path) -> None:
     no_queue = dawr("queue", "close", "nowhere", DAWR_DATA=tmp_path)
     no_venue = dawr("queue", "close", "lab", "--venue", "nowhere", DAWR_DATA=tmp_path)
 
-    assert (no_queue.exit_code, no_queue.complained) == (1, "Error: There is no queue 'nowhere' here.\n")
-    assert (no_venue.exit_code, no_venue.complained) == (1, "Error: There is no venue 'nowhere'.\n")
+    assert (no_queue.exit_code, no_queue.complained) == (1, "Error: There is no queue “nowhere” here.\n")
+    assert (no_venue.exit_code, no_venue.complained) == (1, "Error: There is no venue “nowhere” here.\n")
 
 
 def test_the_history_says_that_it_came_from_the_command_line(tmp_path: Path) -> None:

@@ -1,9 +1,11 @@
 """`dawr serve`: what it refuses, in a sentence."""
 
+import json
 from pathlib import Path
 
 import pytest
 
+from dawr import __version__
 from tests.cli.installations import Installation, take_numbers
 from tests.running import Client, dawr, dawr_here
 
@@ -127,3 +129,38 @@ def test_a_postgresql_that_is_away_at_the_start_is_named(tmp_path: Path) -> None
     assert done.exit_code == 1
     assert done.complained.startswith("Error: PostgreSQL: ")
     assert "hunter2" not in done.complained
+
+
+def test_a_slip_of_the_pen_in_a_setting_is_logged_with_what_was_probably_meant(embedded: Installation) -> None:
+    settings = {**embedded.settings, "DAWR_CLINIC_VENEU": "north", "DAWR_TEST_ANYTHING": "1"}
+    with Installation(settings, embedded.database, embedded.directory).serve() as server:
+        lines = [json.loads(line) for line in server.log.read_text().splitlines() if line.startswith("{")]
+
+    said = [line for line in lines if line["event"] == "setting.unknown"]
+    assert [(line["level"], line["setting"]) for line in said] == [("warning", "DAWR_CLINIC_VENEU")]
+    assert said[0]["reason"].endswith("do you mean DAWR_CLINIC_VENUE?")
+
+
+def test_the_ready_lines_name_the_version_and_where_the_data_is(embedded: Installation) -> None:
+    with embedded.serve() as server:
+        said = server.log.read_text()
+
+    assert f"This is version {__version__}; its data is in {embedded.settings['DAWR_DATA']}." in said
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_warned"),
+    [
+        ({}, False),
+        ({"DAWR_HOST": "0.0.0.0"}, True),
+        ({"DAWR_HOST": "0.0.0.0", "DAWR_TRUSTED_PROXIES": "127.0.0.0/8,10.0.0.2/32"}, False),
+    ],
+)
+def test_whoever_listens_to_others_without_tls_is_told_that_browsers_cannot_sign_in(
+    embedded: Installation, settings: dict[str, str], *, is_warned: bool
+) -> None:
+    with Installation({**embedded.settings, **settings}, embedded.database, embedded.directory).serve() as server:
+        said = server.log.read_text()
+
+    assert ("Browsers on other machines cannot sign in here" in said) == is_warned
+    assert ("--tls-cert FILE --tls-key FILE" in said) == is_warned

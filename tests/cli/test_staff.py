@@ -146,7 +146,7 @@ def test_on_a_terminal_the_password_is_asked_for_twice_and_not_shown(embedded: I
 def test_somebody_with_an_account_keeps_their_password_at_another_venue(installation: Installation) -> None:
     installation.create_venue()
     installation.dawr("venue", "apply", "-", stdin=venue_document({"id": "eye"}, slug="second"))
-    add(installation, "amna", "owner")
+    add(installation, "amna", "owner", "--venue", "clinic")
 
     again = add(installation, "amna", "staff", "--venue", "second", password="another password")
 
@@ -158,8 +158,8 @@ def test_somebody_with_an_account_keeps_their_password_at_another_venue(installa
 def test_a_whole_account_is_disabled_at_every_venue(embedded: Installation) -> None:
     embedded.create_venue()
     embedded.dawr("venue", "apply", "-", stdin=venue_document({"id": "eye"}, slug="second"))
-    add(embedded, "amna", "staff")
-    add(embedded, "amna", "staff", "--venue", "second")
+    for slug in ("clinic", "second"):
+        add(embedded, "amna", "staff", "--venue", slug)
 
     disabled = embedded.dawr("staff", "disable", "Amna")
     listed = [embedded.dawr("staff", "list", "--venue", slug).said for slug in ("clinic", "second")]
@@ -175,12 +175,12 @@ CANNOT_BE = [
     (NO_PASSWORD, "short\n", "A password has 8 to 128 characters."),
     (NO_PASSWORD, "", "A password has 8 to 128 characters."),
     (("add", "a b", "--role", "owner"), "", "A username has 2 to 64 characters"),
-    (("add", "amna", "--role", "owner", "--venue", "nowhere"), "", "There is no venue 'nowhere'."),
-    (("role", "nobody", "staff"), "", "There is no staff member 'nobody' here."),
-    (("disable", "nobody"), "", "There is no staff member 'nobody' here."),
-    (("enable", "nobody", "--venue", "clinic"), "", "There is no staff member 'nobody' here."),
-    (("password", "nobody"), "", "There is no staff member 'nobody' here."),
-    (("list", "--venue", "nowhere"), "", "There is no venue 'nowhere'."),
+    (("add", "amna", "--role", "owner", "--venue", "nowhere"), "", "There is no venue “nowhere” here."),
+    (("role", "nobody", "staff"), "", "There is no staff member “nobody” here."),
+    (("disable", "nobody"), "", "There is no staff member “nobody” here."),
+    (("enable", "nobody", "--venue", "clinic"), "", "There is no staff member “nobody” here."),
+    (("password", "nobody"), "", "There is no staff member “nobody” here."),
+    (("list", "--venue", "nowhere"), "", "There is no venue “nowhere” here."),
 ]
 
 

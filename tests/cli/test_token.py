@@ -56,11 +56,11 @@ def test_the_secret_is_kept_as_a_hash_alone(installation: Installation) -> None:
 
 
 CANNOT_BE = [
-    (("new", "--kind", "api", "--name", "x"), "Say which role the token has"),
-    (("new", "--kind", "kiosk", "--role", "owner", "--name", "x"), "A kiosk token has the role viewer."),
+    (("new", "--kind", "api", "--name", "x"), "Say which role: viewer, staff, manager or owner."),
+    (("new", "--kind", "kiosk", "--role", "owner", "--name", "x"), "A kiosk has the role viewer."),
     (("new", "--kind", "kiosk", "--name", " "), "A token's name has 1 to 80 characters"),
-    (("new", "--kind", "kiosk", "--name", "x", "--venue", "nowhere"), "There is no venue 'nowhere'."),
-    (("list", "--venue", "nowhere"), "There is no venue 'nowhere'."),
+    (("new", "--kind", "kiosk", "--name", "x", "--venue", "nowhere"), "There is no venue “nowhere” here."),
+    (("list", "--venue", "nowhere"), "There is no venue “nowhere” here."),
     (("revoke", "nowhere-1"), "There is no such token here."),
     (("revoke", "x"), "There is no such token here."),
 ]

@@ -73,17 +73,17 @@ def test_one_installation_has_several_venues(installation: Installation) -> None
 CANNOT_BE = {
     "nothing": ("", "does not describe a venue: "),
     "an array": ("[]", "does not describe a venue: "),
-    "an empty object": ("{}", "does not describe a venue: Object missing required field `slug`"),
-    "an unknown field": (venue_document({"id": "lab", "colour": "red"}), "Object contains unknown field `colour`"),
-    "a word for a number": (venue_document({"id": "lab", "capacity": "many"}), "Expected `int | null`"),
-    "a code in capitals": (venue_document({"id": "Lab"}), "'Lab' is no queue code"),
-    "a queue twice": (venue_document({"id": "lab"}, {"id": "lab"}), "Two queues answer to 'lab'."),
-    "a taken alias": (venue_document({"id": "lab"}, {"id": "eye", "aliases": ["lab"]}), "Two queues answer to 'lab'."),
-    "less than nobody": (venue_document({"id": "lab", "capacity": -1}), "The capacity of queue lab is not between"),
-    "no name": (venue_document({"id": "lab", "name": {}}), "Queue lab needs a name in at least one language"),
+    "an empty object": ("{}", "does not describe a venue: Slug: this is needed."),
+    "an unknown field": (venue_document({"id": "lab", "colour": "red"}), "Queues[0]: colour: this is not known here."),
+    "a word for a number": (venue_document({"id": "lab", "capacity": "many"}), "Queues[0]: capacity: send a number."),
+    "a code in capitals": (venue_document({"id": "Lab"}), "“Lab” is no queue code"),
+    "a queue twice": (venue_document({"id": "lab"}, {"id": "lab"}), "Two queues answer to “lab”."),
+    "a taken alias": (venue_document({"id": "lab"}, {"id": "eye", "aliases": ["lab"]}), "Two queues answer to “lab”."),
+    "less than nobody": (venue_document({"id": "lab", "capacity": -1}), "Capacity of queue lab: choose 0 to 100000."),
+    "no name": (venue_document({"id": "lab", "name": {}}), "The queue lab needs a name in at least one language"),
     "a short week": (venue_document({"id": "lab", "hours": {"week": [[]]}}), "Hours need seven days, Monday first."),
-    "another planet": (venue_document({"id": "lab"}, zone="Mars/Olympus"), "'Mars/Olympus' is not an IANA time zone."),
-    "a slug with a space": (venue_document({"id": "lab"}, slug="The Clinic"), "'The Clinic' is no venue code"),
+    "another planet": (venue_document({"id": "lab"}, zone="Mars/Olympus"), "“Mars/Olympus” is not an IANA time zone"),
+    "a slug with a space": (venue_document({"id": "lab"}, slug="The Clinic"), "“The Clinic” is no venue code"),
 }
 
 
@@ -97,9 +97,10 @@ def test_a_document_that_describes_no_venue_is_refused(embedded: Installation, d
 
 def test_a_running_server_refuses_a_document_with_the_same_sentence(embedded: Installation) -> None:
     embedded.create_venue({"id": "lab"}, {"id": "eye"})
+    embedded.take_numbers(1)
     refused: list[tuple[dict[str, Any], str]] = [
-        ({"id": "lab"}, "Close queue eye instead of removing it: its history stays."),
-        ({"id": "Lab"}, "'Lab' is no queue code"),
+        ({"id": "eye"}, "Queue lab has a history, so it stays: close it"),
+        ({"id": "Lab"}, "“Lab” is no queue code"),
     ]
     documents = [venue_document(queue) for queue, _ in refused]
 
@@ -114,11 +115,22 @@ def test_a_running_server_refuses_a_document_with_the_same_sentence(embedded: In
 
 def test_a_queue_with_a_history_is_not_removed(installation: Installation) -> None:
     installation.create_venue({"id": "lab"}, {"id": "eye"})
+    installation.take_numbers(1)
 
     done = installation.dawr("venue", "apply", "-", stdin=venue_document({"id": "eye"}))
 
     assert done.exit_code == 1
-    assert "Close queue lab instead of removing it" in done.complained
+    assert "Queue lab has a history, so it stays: close it" in done.complained
+
+
+def test_a_queue_that_never_gave_a_number_is_removed(installation: Installation) -> None:
+    installation.create_venue({"id": "lab"}, {"id": "eye"})
+    installation.take_numbers(1)
+
+    done = installation.dawr("venue", "apply", "-", stdin=venue_document({"id": "lab"}))
+
+    assert done.exit_code == 0, done
+    assert '"eye"' not in installation.dawr("venue", "show", "clinic").said
 
 
 def test_a_venue_that_there_is_not_is_named(installation: Installation) -> None:
@@ -126,7 +138,7 @@ def test_a_venue_that_there_is_not_is_named(installation: Installation) -> None:
 
     done = installation.dawr("venue", "show", "elsewhere")
 
-    assert (done.exit_code, done.complained) == (1, "Error: There is no venue 'elsewhere'.\n")
+    assert (done.exit_code, done.complained) == (1, "Error: There is no venue “elsewhere” here.\n")
 
 
 @pytest.mark.parametrize("command", [("list",), ("show", "clinic")])

@@ -129,7 +129,7 @@ def test_a_worker_that_is_killed_under_load_loses_nothing_and_comes_back(scaled:
     assert {name: stored.get(name) for name in told} == told
     assert scaled.dawr("check").exit_code == 0
     said = server.log.read_text()
-    assert said.count('"event": "worker.ended"') == 3
+    assert said.count('"event":"worker.ended"') == 3
     assert len(READY.findall(said)) == 1
 
 

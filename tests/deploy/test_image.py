@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from dawr import __version__
 from dawr.settings import Settings, from_environment
 from tests.deploy.files import ROOT, instructions_of, text_of, variables_of
 from tests.running import dawr
@@ -74,6 +75,12 @@ def test_what_is_installed_runs_by_itself(wheel: Path, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert (tmp_path / "data" / "dawr.sqlite").exists()
     assert not (venv / "bin" / "pip").exists()
+
+
+def test_it_says_which_version_it_is() -> None:
+    (label,) = [given for name, given in LAST_STAGE if name == "LABEL"]
+
+    assert f'org.opencontainers.image.version="{__version__}"' in label
 
 
 def test_the_builder_is_sent_what_is_copied_and_nothing_else() -> None:

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
@@ -56,22 +57,31 @@ def settings() -> dict[str, tuple[str, str, str]]:
 
 
 def problems() -> dict[str, str]:
-    """Code → status: of the rules, of the table of routes, and of what a handler or the server refuses by itself."""
-    found = {leaf.code: _status(leaf) for leaf in _leaves(errors.Refused)}
-    found |= {kind.code: _status(kind) for kind in (KeyReused, InProgress, ClaimLost, Busy, Stopping)}
-    found |= {code: _status(fault) for fault, code in CODE_OF_FAULT.items()}
+    """Code → status: of the rules, of the table of routes, and of what a handler or the server refuses by itself.
+
+    A door may have another status for it by its contract.
+    """
+    found: dict[str, set[str]] = defaultdict(set)
+    for leaf in _leaves(errors.Refused):
+        found[leaf.code].add(_status(leaf))
+    for kind in (KeyReused, InProgress, ClaimLost, Busy, Stopping):
+        found[kind.code].add(_status(kind))
+    for fault, code in CODE_OF_FAULT.items():
+        found[code].add(_status(fault))
     for route in ROUTES:
-        found |= {code: str(status) for status, codes in codes_of(route).items() for code in codes}
-    for status, code in (*_refusals_in_code(), *_refusals_by_name()):
-        found[code] = str(status)
-    return found
+        for status, codes in codes_of(route).items():
+            for code in codes:
+                found[code].add(str(status))
+    for number, code in (*_refusals_in_code(), *_refusals_by_name()):
+        found[code].add(str(number))
+    return {code: ", ".join(sorted(statuses)) for code, statuses in found.items()}
 
 
 def event_kinds() -> set[str]:
     """Of the tables of verbs, and those that an operation records by name."""
     recorded = {
         kind
-        for call in _calls(SOURCE / "operations", {"happened", "_put", "rewrite", "tell"})
+        for call in calls(SOURCE / "operations", {"happened", "_put", "rewrite", "tell"})
         for argument in call.args
         for kind in _kinds_in(argument)
     }
@@ -107,7 +117,7 @@ def complaints() -> dict[str, str]:
     return {
         fixed: str(file.relative_to(ROOT))
         for file in [SOURCE / "settings.py", *(file for folder in folders for file in sorted(folder.rglob("*.py")))]
-        for call in _calls(file, COMPLAINING)
+        for call in calls(file, COMPLAINING)
         if call.args and (fixed := _longest_fixed_part(call.args[0]))
     }
 
@@ -126,7 +136,7 @@ def texts() -> Iterator[Path]:
 
 def _refusals_in_code() -> Iterator[tuple[int, str]]:
     """`BadRequest(413, "body-too-large", …)`, and what derives from it."""
-    for call in _calls(SOURCE / "web", {"BadRequest", "Problem", "super().__init__"}):
+    for call in calls(SOURCE / "web", {"BadRequest", "_told", "super().__init__"}):
         match call.args:
             case [ast.Constant(value=int(status)), ast.Constant(value=str(code)), *_]:
                 yield status, code
@@ -143,7 +153,7 @@ def _refusals_by_name() -> Iterator[tuple[int, str]]:
             for target in node.targets
             if isinstance(target, ast.Name)
         }
-        for call in _calls(file, {"BadRequest"}):
+        for call in calls(file, {"BadRequest"}):
             match call.args:
                 case [ast.Starred(value=ast.Name(id=name))]:
                     status, code, *_ = (element.value for element in named[name] if isinstance(element, ast.Constant))
@@ -176,7 +186,7 @@ def _leaves(kind: type[errors.Refused]) -> Iterator[type[errors.Refused]]:
         yield kind
 
 
-def _calls(where: Path, names: set[str]) -> Iterator[ast.Call]:
+def calls(where: Path, names: set[str]) -> Iterator[ast.Call]:
     """Calls of these names, or of names that end with one of them after a dot."""
     for file in [where] if where.is_file() else sorted(where.rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):

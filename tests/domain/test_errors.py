@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator
 
-import pytest
-
 from dawr.domain import errors
 from dawr.domain.errors import (
     AlreadyStaff,
@@ -89,17 +87,14 @@ ONE_OF_EACH: tuple[Refused, ...] = (
     PinRotated(),
     PinTaken(),
     PinWrong(4),
-    PlaceTaken("A001", "somebody has it."),
+    PlaceTaken("A001", "another-number", other="A002"),
     StageInWrongState("lab", "completed", "skip"),
     UndoTooLate("A001", 10),
     UnknownJourney("army"),
     VisitInWrongState("finished", "leave"),
     VisitLocked(),
-    InvalidValue("name", "The name is empty."),
+    InvalidValue("visitor", "visitor-empty"),
 )
-
-FOR_PROGRAMS = {"field", "version"}
-"""Facts that say nothing to a person."""
 
 
 def drawn_tree() -> dict[str, set[str]]:
@@ -139,38 +134,11 @@ def test_every_leaf_has_a_code_of_its_own() -> None:
     assert all("code" in vars(leaf) for leaf in leaves_of(Refused))
 
 
-@pytest.mark.parametrize("refusal", ONE_OF_EACH, ids=lambda refusal: refusal.code)
-def test_every_refusal_is_a_sentence(refusal: Refused) -> None:
-    sentence = str(refusal)
-
-    assert sentence[0].isupper()
-    assert sentence.endswith(".")
-    assert refusal.code == refusal.code.lower().replace("_", "-").replace(" ", "-")
-
-
-@pytest.mark.parametrize("refusal", ONE_OF_EACH, ids=lambda refusal: refusal.code)
-def test_the_facts_of_a_refusal_are_told_in_its_sentence_too(refusal: Refused) -> None:
-    told = [str(fact) in str(refusal) for name, fact in refusal.facts.items() if name not in FOR_PROGRAMS]
-
-    assert all(told)
-
-
 def test_a_refusal_by_a_limit_keeps_to_itself_whose_it_is() -> None:
     refusal = JoinedTooOften("+97433001122", 1, again_seconds=60)
 
-    assert str(refusal) == "A mobile number can join once within an hour here."
     assert "+97433001122" not in f"{refusal} {refusal.args} {refusal.facts}"
-
-
-def test_a_pin_that_is_wrong_says_how_many_tries_are_left_where_they_are_counted() -> None:
-    assert "4 more tries" in str(PinWrong(4))
-    assert str(PinWrong()) == "This PIN is not right."
 
 
 def test_a_pin_of_another_room_does_not_say_which_room() -> None:
     assert PinForeign(3).facts == {"tries_left": 3}
-
-
-def test_a_kind_without_a_sentence_of_its_own_says_what_it_is() -> None:
-    assert str(errors.NotFound()) == "There is no such thing here."
-    assert str(errors.Full()) == "There is no room left."

@@ -66,22 +66,22 @@ def test_fixed_stages_come_before_free_ones() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "sentence"),
+    ("changed", "rule"),
     [
-        ({"fixed": (), "free": ()}, "needs 1 to 50 stages"),
-        ({"free": (LAB,)}, "leads to 'lab' twice"),
-        ({"fixed": (LAB, LAB)}, "leads to 'lab' twice"),
-        ({"free": (Stage(QueueId("nowhere")),)}, "no queue of this venue"),
-        ({"free": (WOMEN,), "audience": "men"}, "which is for others"),
-        ({"id": "The Army"}, "no journey code"),
-        ({"name": {}}, "needs a name"),
-        ({"aliases": ("  ",)}, "An alias of journey army is empty"),
-        ({"aliases": ("x" * 65,)}, "too long"),
-        ({"aliases": ("a\x00b",)}, "cannot be shown"),
+        ({"fixed": (), "free": ()}, "journey-stages"),
+        ({"free": (LAB,)}, "journey-leads-twice"),
+        ({"fixed": (LAB, LAB)}, "journey-leads-twice"),
+        ({"free": (Stage(QueueId("nowhere")),)}, "journey-leads-nowhere"),
+        ({"free": (WOMEN,), "audience": "men"}, "journey-audience"),
+        ({"id": "The Army"}, "rule=code"),
+        ({"name": {}}, "rule=name-of"),
+        ({"aliases": ("  ",)}, "journey-alias"),
+        ({"aliases": ("x" * 65,)}, "journey-alias"),
+        ({"aliases": ("a\x00b",)}, "journey-alias"),
     ],
 )
-def test_a_journey_that_leads_nowhere_is_refused(changed: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(InvalidValue, match=sentence):
+def test_a_journey_that_leads_nowhere_is_refused(changed: dict[str, Any], rule: str) -> None:
+    with pytest.raises(InvalidValue, match=rule):
         checked(a_clinic(replace(ARMY, **changed)))
 
 
@@ -94,7 +94,7 @@ def test_a_journey_that_leads_nowhere_is_refused(changed: dict[str, Any], senten
     ],
 )
 def test_two_journeys_that_somebody_could_take_for_each_other_are_refused(other: Journey) -> None:
-    with pytest.raises(InvalidValue, match="Two journeys of one audience"):
+    with pytest.raises(InvalidValue, match="two-journeys"):
         checked(a_clinic(ARMY, other))
 
 
@@ -102,7 +102,7 @@ def test_more_stages_than_anybody_could_walk_are_refused() -> None:
     queues = tuple(a_queue(f"q{number}") for number in range(51))
     long = Journey("long", {"en": "Long"}, free=tuple(Stage(queue.id) for queue in queues))
 
-    with pytest.raises(InvalidValue, match="needs 1 to 50 stages"):
+    with pytest.raises(InvalidValue, match="journey-stages"):
         checked(a_venue(*queues, journeys=(long,)))
 
 
@@ -129,7 +129,7 @@ def test_a_walk_that_nobody_would_make_is_refused(minutes: int) -> None:
     with pytest.raises(InvalidValue) as refusal:
         checked(a_clinic(ARMY, walking_minutes={"1": {"2": minutes}}))
 
-    assert refusal.value.facts == {"field": "walking_minutes"}
+    assert refusal.value.facts["field"] == "walking_minutes"
 
 
 @pytest.mark.parametrize("prefix", ["a b", "عيادة", "x" * 13, "a/b"])
@@ -137,7 +137,7 @@ def test_a_beginning_of_codes_that_cannot_be_typed_everywhere_is_refused(prefix:
     with pytest.raises(InvalidValue) as refusal:
         checked(a_clinic(code_prefix=prefix))
 
-    assert refusal.value.facts == {"field": "code_prefix"}
+    assert refusal.value.facts["field"] == "code_prefix"
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_a_timer_out_of_its_range_is_refused(timer: str, seconds: int) -> None:
     with pytest.raises(InvalidValue) as refusal:
         checked(a_venue(a_queue("lab", **{timer: seconds})))
 
-    assert refusal.value.facts == {"field": timer}
+    assert refusal.value.facts["field"] == timer
 
 
 @pytest.mark.parametrize(

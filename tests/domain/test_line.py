@@ -69,6 +69,20 @@ def test_a_newcomer_stands_behind_their_own_priority_and_every_higher_one() -> N
     assert [line.ahead_of_newcomer(priority) for priority in range(PRIORITIES)] == [11, 6, 3, 1]
 
 
+def test_a_round_behind_other_numbers_uses_no_capacity_for_them() -> None:
+    queue = a_queue(capacity=9)
+    line = a_line(last_number=7, waiting=(1, 0, 0, 0), finished=6)
+
+    fresh = line.next_round(behind=500)
+
+    assert (fresh.last_number, fresh.begins_behind, fresh.used) == (500, 500, 6)
+    for number in (501, 502, 503):
+        fresh = fresh.with_next_number(queue)
+        assert (fresh.last_number, fresh.used) == (number, number - 494)
+    assert fresh.is_full(queue)
+    assert fresh.next_round() == a_line(round=3, used_before=9)
+
+
 def test_a_new_round_begins_at_number_one_with_nobody_in_it() -> None:
     line = a_line(last_number=7, waiting=(1, 0, 0, 0), called=2, finished=4, calls=6, waits_ms=99, current_number=6)
 

@@ -62,7 +62,7 @@ def test_outside_its_hours_a_queue_says_when_it_opens() -> None:
     queue = a_queue(hours=Hours(week=(((8 * 60, 12 * 60),),) * 7))
 
     queue.must_take_people(NOON - 1, zone="Asia/Qatar")
-    with pytest.raises(OutsideHours, match="It opens at 2025-03-11 08:00") as refusal:
+    with pytest.raises(OutsideHours, match="opens_at=2025-03-11 08:00") as refusal:
         queue.must_take_people(NOON, zone="Asia/Qatar")
 
     assert refusal.value.facts == {"queue": "lab", "opens_at": "2025-03-11 08:00"}
@@ -74,7 +74,7 @@ def test_a_queue_that_will_not_open_soon_names_no_time() -> None:
     with pytest.raises(OutsideHours) as refusal:
         queue.must_take_people(NOON, zone="Asia/Qatar")
 
-    assert str(refusal.value) == "Queue lab is outside its hours."
+    assert refusal.value.facts == {"queue": "lab", "opens_at": None}
 
 
 def test_hours_are_of_the_zone_of_the_venue() -> None:
@@ -99,10 +99,10 @@ def test_a_code_is_short_and_fits_a_link(code: str) -> None:
 
 @pytest.mark.parametrize("code", ["", "Lab", "lab room", "lab/1", "lab:1", "مختبر", "-", "a" * 33, "lab\n", "İ"])
 def test_a_code_that_does_not_fit_a_link_is_refused(code: str) -> None:
-    with pytest.raises(InvalidValue, match="no queue code") as refusal:
+    with pytest.raises(InvalidValue, match="rule=code") as refusal:
         must_be_code("queue", code)
 
-    assert refusal.value.facts == {"field": "queue"}
+    assert refusal.value.facts["field"] == "queue"
 
 
 @pytest.mark.parametrize(
@@ -126,8 +126,7 @@ def test_a_set_up_that_makes_no_sense_is_refused_by_the_name_of_its_field(given:
     with pytest.raises(InvalidValue) as refusal:
         checked(a_queue(**given))
 
-    assert refusal.value.facts == {"field": field}
-    assert str(refusal.value).endswith(".")
+    assert refusal.value.facts["field"] == field
 
 
 def test_a_set_up_that_makes_sense_is_taken_as_it_is() -> None:

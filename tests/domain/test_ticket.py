@@ -126,7 +126,6 @@ def test_a_verb_that_is_not_allowed_is_refused_and_changes_nothing(verb: Verb, s
         ticket.after(verb, NOW)
 
     assert refusal.value.facts == {"label": "L001", "state": state, "verb": verb}
-    assert str(refusal.value) == f"Cannot {verb} ticket L001: it is {state}."
     assert msgspec.json.encode(ticket) == untouched
 
 
@@ -224,4 +223,4 @@ def test_a_name_that_cannot_be_shown_is_refused(said: str) -> None:
     with pytest.raises(InvalidValue) as refusal:
         checked_visitor(said)
 
-    assert refusal.value.facts == {"field": "visitor"}
+    assert refusal.value.facts["field"] == "visitor"

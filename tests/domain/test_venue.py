@@ -6,8 +6,9 @@ import msgspec
 import pytest
 
 from dawr.domain.day import Day
-from dawr.domain.errors import InvalidValue, UnknownDesk, UnknownQueue
-from dawr.domain.venue import Desk, DeskId, Venue, checked
+from dawr.domain.errors import InvalidValue, UnknownDesk, UnknownQueue, UnknownVenue
+from dawr.domain.hours import Hours
+from dawr.domain.venue import Desk, DeskId, Venue, VenueKind, checked, clinic_among
 from tests.domain.builders import a_desk, a_queue, a_venue
 
 FIVE_IN_QATAR = 1_741_572_000_000  # 2025-03-10 05:00
@@ -21,7 +22,7 @@ def test_a_queue_is_found_by_its_code_or_an_alias_in_any_case(asked: str) -> Non
 
 
 def test_a_queue_that_is_not_here_is_named_as_it_was_asked_for() -> None:
-    with pytest.raises(UnknownQueue, match="'Eye'") as refusal:
+    with pytest.raises(UnknownQueue, match="queue=Eye") as refusal:
         a_venue().queue("Eye")
 
     assert refusal.value.facts == {"queue": "Eye"}
@@ -32,7 +33,7 @@ def test_a_desk_is_found_by_its_code_in_any_case() -> None:
     venue = a_venue(desks=(a_desk("desk-1"), desk))
 
     assert venue.desk("DESK-2") is desk
-    with pytest.raises(UnknownDesk, match="'desk-3'"):
+    with pytest.raises(UnknownDesk, match="desk=desk-3"):
         venue.desk("desk-3")
 
 
@@ -55,32 +56,30 @@ def test_changing_one_queue_leaves_the_others_in_their_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "field", "sentence"),
+    ("given", "field", "rule"),
     [
-        ({"slug": "My Clinic"}, "venue", "no venue code"),
-        ({"name": {}}, "name", "needs a name in at least one language"),
-        ({"desks": (Desk(DeskId("desk-1"), {}, ()),)}, "name", "needs a name in at least one language"),
-        ({"zone": "Asia/Doha2"}, "zone", "not an IANA time zone"),
-        ({"zone": "localtime"}, "zone", "not an IANA time zone"),
-        ({"zone": "Factory"}, "zone", "not an IANA time zone"),
-        ({"day_start": -1}, "day_start", "between 00:00 and 12:00"),
-        ({"day_start": 12 * 60 + 1}, "day_start", "between 00:00 and 12:00"),
-        ({"queues": (a_queue("lab"), a_queue("lab"))}, "queues", "Two queues answer to 'lab'"),
-        ({"queues": (a_queue("lab"), a_queue("xray", aliases=("lab",)))}, "queues", "Two queues answer to 'lab'"),
-        ({"queues": (a_queue("lab", prefix="TOOLONG"),)}, "prefix", "longer than 4"),
-        ({"desks": (a_desk("Desk 1"),)}, "desk", "no desk code"),
-        ({"desks": (a_desk("desk-1"), a_desk("desk-1"))}, "desks", "Two desks are called 'desk-1'"),
-        ({"desks": (a_desk("desk-1", "eye"),)}, "desks", "serves 'eye', which is no queue"),
-        ({"desks": (a_desk("desk-1", "lab", "lab"),)}, "desks", "serves 'lab' twice"),
+        ({"slug": "My Clinic"}, "venue", "rule=code"),
+        ({"name": {}}, "name", "name-of"),
+        ({"desks": (Desk(DeskId("desk-1"), {}, ()),)}, "name", "name-of"),
+        ({"zone": "Asia/Doha2"}, "zone", "rule=zone"),
+        ({"zone": "localtime"}, "zone", "rule=zone"),
+        ({"zone": "Factory"}, "zone", "rule=zone"),
+        ({"day_start": -1}, "day_start", "day-start"),
+        ({"day_start": 12 * 60 + 1}, "day_start", "day-start"),
+        ({"queues": (a_queue("lab"), a_queue("lab"))}, "queues", "two-queues queue=lab"),
+        ({"queues": (a_queue("lab"), a_queue("xray", aliases=("lab",)))}, "queues", "two-queues queue=lab"),
+        ({"queues": (a_queue("lab", prefix="TOOLONG"),)}, "prefix", "queue-prefix"),
+        ({"desks": (a_desk("Desk 1"),)}, "desk", "rule=code"),
+        ({"desks": (a_desk("desk-1"), a_desk("desk-1"))}, "desks", "two-desks"),
+        ({"desks": (a_desk("desk-1", "eye"),)}, "desks", "desk-serves-nothing"),
+        ({"desks": (a_desk("desk-1", "lab", "lab"),)}, "desks", "desk-serves-twice"),
     ],
 )
-def test_a_set_up_that_makes_no_sense_is_refused_with_a_sentence(
-    given: dict[str, Any], field: str, sentence: str
-) -> None:
-    with pytest.raises(InvalidValue, match=sentence) as refusal:
+def test_a_set_up_that_makes_no_sense_is_refused_with_the_rule(given: dict[str, Any], field: str, rule: str) -> None:
+    with pytest.raises(InvalidValue, match=rule) as refusal:
         checked(a_venue(**given))
 
-    assert refusal.value.facts == {"field": field}
+    assert refusal.value.facts["field"] == field
 
 
 @pytest.mark.parametrize("day_start", [0, 12 * 60])
@@ -107,3 +106,60 @@ def test_a_set_up_survives_being_written_down() -> None:
     venue = a_venue(a_queue(capacity=20, reserve=10), desks=(a_desk(),))
 
     assert msgspec.json.decode(msgspec.json.encode(venue), type=Venue) == venue
+
+
+def of_kind(slug: str, kind: VenueKind) -> Venue:
+    return msgspec.structs.replace(a_venue(), slug=slug, kind=kind)
+
+
+HARBOUR, BISTRO = of_kind("harbour", "clinic"), of_kind("bistro", "restaurant")
+
+
+def test_the_clinic_is_the_one_that_is_called_so_or_the_only_one() -> None:
+    others = [of_kind("north", "clinic"), BISTRO]
+
+    assert clinic_among([HARBOUR, BISTRO], called="") is HARBOUR
+    assert clinic_among([HARBOUR, *others], called="harbour") is HARBOUR
+    assert clinic_among([HARBOUR, *others], called=HARBOUR.id) is HARBOUR
+    assert clinic_among([HARBOUR, BISTRO], called="bistro") is BISTRO
+
+
+@pytest.mark.parametrize(
+    ("venues", "called", "facts"),
+    [
+        ([], "", {"why": "no-clinic"}),
+        ([BISTRO], "", {"why": "no-clinic"}),
+        ([HARBOUR], "clinic", {"why": "setting", "venue": "clinic"}),
+        (
+            [HARBOUR, BISTRO, of_kind("abbey", "clinic")],
+            "",
+            {"why": "several-clinics", "count": 2, "venues": "abbey, harbour", "example": "abbey"},
+        ),
+        (
+            [of_kind(f"clinic-{number}", "clinic") for number in range(9)],
+            "",
+            {
+                "why": "several-clinics",
+                "count": 9,
+                "venues": "clinic-0, clinic-1, clinic-2, clinic-3, clinic-4, …",
+                "example": "clinic-0",
+            },
+        ),
+    ],
+)
+def test_without_a_clinic_or_with_several_nobody_guesses(
+    venues: list[Venue], called: str, facts: dict[str, object]
+) -> None:
+    with pytest.raises(UnknownVenue) as refusal:
+        clinic_among(venues, called=called)
+
+    assert refusal.value.facts == facts
+
+
+def test_a_venue_is_written_as_people_read_it_and_read_back_the_same() -> None:
+    venue = a_venue(a_queue(hours=Hours(week=(("08:00-16:00",),) * 7)), a_queue("eye"), desks=(a_desk(),))
+
+    written = venue.as_written()
+
+    assert written["queues"][0]["hours"]["week"][0] == ["08:00-16:00"]
+    assert msgspec.convert(written, Venue) == venue

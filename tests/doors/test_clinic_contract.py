@@ -51,6 +51,12 @@ RECORDED: dict[str, Exchange] = {
         },
         words={"status": {"WAITING"}, "user": {"TEST_1"}},
     ),
+    "a client that says more than is known": Exchange(
+        method="POST",
+        path="/api/v1/queue/enter",
+        sent={"clinic": "QUEUE", "user": "TEST_1", "gender": "male", "isAutoEntry": "true"},
+        read={"success": bool, "number": int, "yourNumber": int, "current": NUMBER_OR_NOTHING},
+    ),
     "enter again": Exchange(
         method="POST",
         path="/api/v1/queue/enter",
@@ -79,6 +85,13 @@ RECORDED: dict[str, Exchange] = {
             "avg_wait_minutes": MINUTES,
         },
         words={"state": {"OPEN"}},
+    ),
+    "status, by staff": Exchange(
+        method="GET",
+        path="/api/v1/queue/status",
+        sent={"clinic": "QUEUE"},
+        staff=True,
+        read={"success": bool, "current": NUMBER_OR_NOTHING, "length": int, "waiting": int, "list": list},
     ),
     "position": Exchange(
         method="GET",
@@ -191,6 +204,12 @@ RECORDED: dict[str, Exchange] = {
         path="/api/v1/health/status",
         read={"success": bool, "status": str},
         words={"status": {"HEALTHY", "DEGRADED"}},
+    ),
+    "backend": Exchange(
+        method="GET",
+        path="/api/v1/status",
+        read={"success": bool, "status": str, "backend": str, "version": str},
+        words={"status": {"healthy"}, "backend": {"up"}},
     ),
     "a clinic that there is not": Exchange(
         method="POST",

@@ -93,9 +93,9 @@ def test_staff_finish_whoever_waits_in_one_step_that_is_called_started_and_finis
     assert {event["correlation_id"] for event in events} == {f"done-{queue}"}
     assert len({(event["ticket"], event["actor"], event["at"]) for event in events}) == 1
     assert [event["version"] - events[0]["version"] for event in events] == [0, 1, 2]
-    assert events[0]["facts"]["out_of_order"] is True
+    assert (events[0]["facts"]["out_of_order"], events[0]["facts"]["unannounced"]) == (True, True)
     seen = client.status(queue).json
-    assert (seen["next"], seen["waiting"], seen["length"], seen["current"]) == (1, 1, 1, 2)
+    assert (seen["next"], seen["waiting"], seen["length"], seen["current"]) == (1, 1, 1, None)
 
 
 def test_staff_who_finish_the_first_of_the_line_pass_nobody_over(
@@ -214,7 +214,6 @@ def test_without_the_pin_nobody_learns_who_is_in_a_clinic_on_their_journey(exam:
         ({"clinic": "xray", "user": 42}, 422, "invalid-body"),
         ({"clinic": "xray", "user": "Amna", "pin": 42}, 422, "invalid-body"),
         ({"clinic": "xray", "user": "Amna", "pin": "1234567"}, 422, "invalid-body"),
-        ({"clinic": "xray", "user": "Amna", "number": 1}, 422, "invalid-body"),
         ({"clinic": "xray", "user": " "}, 422, "invalid-value"),
         ({"clinic": "xray", "user": "A\nmna"}, 422, "invalid-value"),
         ({"clinic": "nowhere", "user": "Amna"}, 404, "unknown-queue"),

@@ -23,6 +23,8 @@ EVERY_FIELD = {
     "position",
     "estimated_wait_minutes",
     "display_number",
+    "yourNumber",
+    "current",
     "ticket",
 }
 
@@ -44,6 +46,8 @@ def test_the_first_visitor_gets_number_one_and_a_secret_link(client: Client, que
         "position": 1,
         "estimated_wait_minutes": 0,
         "display_number": "001",
+        "yourNumber": 1,
+        "current": None,
     }
 
 

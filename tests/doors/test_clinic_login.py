@@ -89,7 +89,6 @@ def test_an_unknown_name_takes_as_long_as_a_wrong_password(client: Client) -> No
         {"username": [OWNER], "password": PASSWORD},
         {"username": "x" * 65, "password": PASSWORD},
         {"username": OWNER, "password": "x" * 129},
-        {"username": OWNER, "password": PASSWORD, "role": "owner"},
     ],
 )
 def test_a_login_of_another_shape_is_refused_without_saying_the_password(client: Client, given: object) -> None:

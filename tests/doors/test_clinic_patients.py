@@ -110,15 +110,14 @@ def test_whom_no_clinic_takes_yet_stands_nowhere_and_is_ready_to_enter(exam: Exa
         ({"patientId": "12٣٤"}, 422, "invalid-value", "patientId"),
         ({"patientId": "١٢۳۴"}, 422, "invalid-value", "patientId"),
         ({"patientId": "²³"}, 422, "invalid-value", "patientId"),
-        ({"patientId": 1234}, 422, "invalid-body", None),
+        ({"patientId": 1234}, 422, "invalid-body", "patientId"),
         ({"gender": "other"}, 422, "invalid-value", "gender"),
         ({"gender": ""}, 422, "invalid-value", "gender"),
-        ({"gender": "x" * 17}, 422, "invalid-body", None),
+        ({"gender": "x" * 17}, 422, "invalid-body", "gender"),
         ({"examType": "astronaut"}, 404, "unknown-journey", None),
         ({"examType": ""}, 404, "unknown-journey", None),
         ({"examType": "women"}, 403, "not-for-this-audience", None),
-        ({"examType": "x" * 65}, 422, "invalid-body", None),
-        ({"nationality": "QA"}, 422, "invalid-body", None),
+        ({"examType": "x" * 65}, 422, "invalid-body", "examType"),
     ],
 )
 def test_a_login_that_makes_no_sense_is_refused(
@@ -204,8 +203,7 @@ def test_a_wrong_number_or_secret_is_as_if_there_were_nobody(exam: Exam, path: s
         ("?patientId=1234&queueNumber=x", "invalid-value", "queueNumber"),
         ("?patientId=1234&queueNumber=", "invalid-value", "queueNumber"),
         ("?patientId=1234&patientId=1234", "invalid-query", None),
-        ("?patientId=1234&name=x", "invalid-query", None),
-        (f"?ticket={'x' * 201}", "invalid-query", None),
+        (f"?ticket={'x' * 201}", "invalid-query", "ticket"),
     ],
 )
 def test_whom_nobody_can_be_is_refused(client: Client, path: str, query: str, code: str, field: str | None) -> None:

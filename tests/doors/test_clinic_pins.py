@@ -156,12 +156,9 @@ def test_assigning_and_making_all_anew_is_for_managers(client: Client, staff: st
         (ASSIGN, {"clinic": "xray", "pin": "12345"}, 422, "invalid-value"),
         (ASSIGN, {"clinic": "xray", "pin": "12345x"}, 422, "invalid-value"),
         (ASSIGN, {"clinic": "xray", "pin": "12345٦"}, 422, "invalid-value"),
-        (ASSIGN, {"clinic": "xray", "digits": 2}, 422, "invalid-body"),
         (ROTATE, {}, 422, "invalid-body"),
         (ROTATE, {"clinic": "nowhere"}, 404, "unknown-queue"),
         (ROTATE, {"clinic": 7}, 422, "invalid-body"),
-        (ROTATE, {"clinic": "xray", "pin": "123456"}, 422, "invalid-body"),
-        (RENEW, {"clinic": "xray"}, 422, "invalid-body"),
     ],
 )
 def test_what_makes_no_sense_is_refused_and_no_pin_changes(

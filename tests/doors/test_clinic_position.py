@@ -101,7 +101,6 @@ def test_a_patient_on_a_journey_is_found_by_staff_only(exam: Exam) -> None:
         ("?clinic=xray&user=", 422, "invalid-query"),
         ("?clinic=&user=Amna", 422, "invalid-query"),
         ("?clinic=xray&user=Amna&user=Basma", 422, "invalid-query"),
-        ("?clinic=xray&user=Amna&_=1", 422, "invalid-query"),
         ("?clinic=xray&user=%ff", 422, "invalid-query"),
         ("?clinic=xray&user=%20", 422, "invalid-value"),
         ("?clinic=xray&user=A%0Amna", 422, "invalid-value"),

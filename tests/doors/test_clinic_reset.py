@@ -125,7 +125,6 @@ def test_a_manager_of_another_venue_does_not_find_this_one(client: Client, queue
     [
         ({}, 422, "invalid-body"),
         ({"clinic": 1}, 422, "invalid-body"),
-        ({"clinic": "xray", "sure": True}, 422, "invalid-body"),
         ({"clinic": "nowhere"}, 404, "unknown-queue"),
     ],
 )

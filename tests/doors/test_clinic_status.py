@@ -1,12 +1,17 @@
 """GET /api/v1/queue/status, as the clinic's displays use it (MISSION A2)."""
 
+import re
+
 import pytest
 
+from dawr.domain.staff import ROLES, Role
 from dawr.engine.clockwork import reset
 from dawr.operations.admin import ChangeQueue
 from dawr.operations.staff import Finish, Hold, Start
 from tests.builders import call_next, issue
 from tests.doors.here import Here
+from tests.doors.restaurant import Restaurant
+from tests.doors.roles import CLINIC, OWNER, PASSWORD, a_token
 from tests.running import Client, DawrServer, at_once, must_be_problem
 
 
@@ -68,13 +73,80 @@ def test_the_status_of_an_unknown_clinic_is_not_found(client: Client) -> None:
         "/api/v1/queue/status?clinic=xray&clinic=small",
         "/api/v1/queue/status?Clinic=xray",
         "/api/v1/queue/status?&&&=&",
-        "/api/v1/queue/status?clinic=xray&_=1700000000",
         "/api/v1/queue/status?clinic=%ff%fe",
         "/api/v1/queue/status?clinic=%ed%a0%80",
     ],
 )
-def test_the_clinic_must_be_named_once_and_nothing_else(client: Client, path: str) -> None:
+def test_the_clinic_must_be_named_once(client: Client, path: str) -> None:
     must_be_problem(client.ask(path), 422, "invalid-query")
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_staff_see_who_is_in_the_queue(client: Client, queue: str, bearers: dict[Role, str], role: Role) -> None:
+    for user in ("Amna", "Basma"):
+        client.enter(queue, user)
+    client.post("/api/v1/queue/call", {"clinic": queue}, bearer=bearers["staff"])
+
+    answer = client.get("/api/v1/queue/status", bearer=bearers[role], clinic=queue.upper())
+
+    seen = answer.json
+    listed = seen.pop("list")
+    assert seen == client.status(queue).json
+    assert [[one[name] for name in ("number", "display_number", "user", "status")] for one in listed] == [
+        [1, "001", "Amna", "CALLED"],
+        [2, "002", "Basma", "WAITING"],
+    ]
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", one["entered_at"]) for one in listed)
+    assert (answer.headers["cache-control"], answer.headers["vary"]) == ("no-store", "authorization, cookie")
+
+
+def test_staff_see_at_once_what_changed(client: Client, queue: str, staff: str) -> None:
+    def seen() -> list[tuple[str, str]]:
+        listed = client.get("/api/v1/queue/status", bearer=staff, clinic=queue).json["list"]
+        return [(one["user"], one["status"]) for one in listed]
+
+    assert seen() == []
+    client.enter(queue, "Amna")
+    assert seen() == [("Amna", "WAITING")]
+    client.post("/api/v1/queue/done", {"clinic": queue, "user": "Amna"}, bearer=staff)
+    assert seen() == []
+
+
+def test_the_cookie_of_somebody_signed_in_shows_them_the_list(client: Client, queue: str) -> None:
+    client.enter(queue, "Amna")
+    login = client.post("/api/v1/admin/login", {"username": OWNER, "password": PASSWORD})
+    cookie = login.headers["set-cookie"].partition(";")[0]
+
+    shown = client.ask(f"/api/v1/queue/status?clinic={queue}", headers={"Cookie": cookie}).json
+
+    assert [one["user"] for one in shown["list"]] == ["Amna"]
+
+
+@pytest.mark.parametrize("kind", ["kiosk", "display"])
+def test_a_device_is_shown_no_more_than_anybody(client: Client, queue: str, owner: str, kind: str) -> None:
+    client.enter(queue, "Amna")
+    device = a_token(client, CLINIC, owner, None, kind)
+
+    shown = client.get("/api/v1/queue/status", bearer=device, clinic=queue)
+
+    assert shown.json == client.status(queue).json
+    assert b"Amna" not in shown.body
+
+
+def test_a_stranger_and_staff_of_another_venue_see_nobody(client: Client, queue: str, restaurant: Restaurant) -> None:
+    """Not even right after somebody saw the list who may."""
+    client.enter(queue, "Amna")
+    client.get("/api/v1/queue/status", bearer=restaurant.owner, clinic=queue)
+
+    for bearer in (None, *restaurant.bearers.values()):
+        shown = client.get("/api/v1/queue/status", bearer=bearer, clinic=queue)
+        assert "list" not in shown.json
+        assert b"Amna" not in shown.body
+    must_be_problem(client.get("/api/v1/queue/status", bearer="dwt_x.y", clinic=queue), 401, "credentials-invalid")
+
+
+def test_staff_who_ask_for_an_unknown_clinic_are_told_so(client: Client, staff: str) -> None:
+    must_be_problem(client.get("/api/v1/queue/status", bearer=staff, clinic="nowhere"), 404, "unknown-queue")
 
 
 @pytest.mark.parametrize("code", ["%00", "%0d%0aSet-Cookie:x", "%e2%80%8f", "a" * 4000, "..%2f..%2fetc", "'--", "%"])

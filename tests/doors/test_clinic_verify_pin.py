@@ -119,9 +119,9 @@ def test_a_failure_counts_once_under_its_key_and_the_corrected_pin_is_judged_ane
 @pytest.mark.parametrize(
     ("given", "code", "field"),
     [
-        ({"pin": 1234}, "invalid-body", None),
+        ({"pin": 1234}, "invalid-body", "pin"),
         ({"pin": ""}, "invalid-value", "pin"),
-        ({"pin": "1234567"}, "invalid-body", None),
+        ({"pin": "1234567"}, "invalid-body", "pin"),
         ({"pin": "1"}, "invalid-value", "pin"),
         ({"pin": "1٢"}, "invalid-value", "pin"),
         ({"pin": "abcd"}, "invalid-value", "pin"),
@@ -129,13 +129,12 @@ def test_a_failure_counts_once_under_its_key_and_the_corrected_pin_is_judged_ane
         ({"queueNumber": "one"}, "invalid-value", "queueNumber"),
         ({"queueNumber": -1}, "invalid-value", "queueNumber"),
         ({"queueNumber": 10**10}, "invalid-value", "queueNumber"),
-        ({"queueNumber": None}, "invalid-body", None),
-        ({"queueNumber": 1.5}, "invalid-body", None),
+        ({"queueNumber": None}, "invalid-body", "queueNumber"),
+        ({"queueNumber": 1.5}, "invalid-body", "queueNumber"),
         ({"patientId": "1"}, "invalid-value", "patientId"),
         ({"patientId": "1234567890123"}, "invalid-value", "patientId"),
         ({"patientId": "1234x"}, "invalid-value", "patientId"),
         ({"patientId": "12٣٤"}, "invalid-value", "patientId"),
-        ({"ticket": "/t/x"}, "invalid-body", None),
     ],
 )
 def test_what_is_no_pin_number_or_id_is_refused_and_nothing_counts(

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from dawr.domain.ticket import TicketId
-from dawr.operations.visitor import Cancel
+from dawr.operations.visitor import Leave
 from dawr.stores.sqlite import SqliteStore
 from tests.builders import DrivenClock, a_head, a_queue, a_venue
 from tests.doors.here import Here
@@ -41,7 +41,7 @@ async def join(bistro: Here, *, key: str | None = None, **given: object) -> Answ
 async def join_and_cancel(bistro: Here, *, mobile: str = MOBILE) -> Answer:
     answer = await join(bistro, mobileNumber=mobile)
     assert answer.status == 201, answer
-    await bistro.do(Cancel(TicketId(answer.json["data"]["id"])))
+    await bistro.do(Leave(TicketId(answer.json["data"]["id"])))
     return answer
 
 
@@ -78,7 +78,7 @@ async def test_there_is_room_again_when_it_was_said_to_be(bistro: Here) -> None:
 
 async def test_a_retry_and_whoever_is_on_the_list_are_answered_all_the_same(bistro: Here) -> None:
     first = await join(bistro, key="one-form")
-    await bistro.do(Cancel(TicketId(first.json["data"]["id"])))
+    await bistro.do(Leave(TicketId(first.json["data"]["id"])))
     await join_and_cancel(bistro)
     third = await join(bistro)
 
@@ -104,7 +104,7 @@ async def test_the_api_is_no_way_around_it_for_anybody_but_staff(bistro: Here) -
     for _ in range(2):
         await join_and_cancel(bistro)
     third = await bistro.ask(lambda client: client.post(take, given))
-    await bistro.do(Cancel(TicketId(third.json["ticket"])))
+    await bistro.do(Leave(TicketId(third.json["ticket"])))
 
     fourth = await bistro.ask(lambda client: client.post(take, given))
     by_name = await bistro.ask(lambda client: client.post(take, {"visitor": "Amna"}))

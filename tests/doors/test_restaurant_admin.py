@@ -15,7 +15,7 @@ ALLOWED = {
     "WAITING": {"CALLED", "CANCELLED"},
     "CALLED": {"SEATED", "NO_SHOW", "CANCELLED"},
     "SEATED": set[str](),
-    "NO_SHOW": set[str](),
+    "NO_SHOW": {"CANCELLED"},
     "CANCELLED": set[str](),
 }
 WAY_TO = {
@@ -77,6 +77,88 @@ def test_the_list_shows_who_is_there_in_the_order_of_calling(restaurant: Restaur
         "createdAt": entries[1]["createdAt"],
         "calledAt": None,
     }
+
+
+def test_who_did_not_come_is_off_the_list_and_found_by_their_status(restaurant: Restaurant) -> None:
+    entries = one_of_each(restaurant)
+
+    shown = {entry["tokenNumber"]: entry["status"] for entry in restaurant.list().json["data"]}
+    assert shown == {entries["WAITING"]: "WAITING", entries["CALLED"]: "CALLED"}
+    for status, number in entries.items():
+        (entry,) = restaurant.list(status=status).json["data"]
+        assert (entry["tokenNumber"], entry["status"]) == (number, status)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("all", {"WAITING", "CALLED", "SEATED", "NO_SHOW", "CANCELLED"}),
+        ("SEATED,CANCELLED", {"SEATED", "CANCELLED"}),
+        ("NO_SHOW, WAITING", {"NO_SHOW", "WAITING"}),
+        ("CALLED,CALLED", {"CALLED"}),
+        ("WAITING,CALLED,SEATED,NO_SHOW,CANCELLED", {"WAITING", "CALLED", "SEATED", "NO_SHOW", "CANCELLED"}),
+    ],
+)
+def test_several_statuses_are_asked_for_at_once(restaurant: Restaurant, query: str, expected: set[str]) -> None:
+    one_of_each(restaurant)
+
+    assert {entry["status"] for entry in restaurant.list(status=query).json["data"]} == expected
+
+
+@pytest.mark.parametrize(
+    "status", ["", ",", "called", "WAITING,", "WAITING,DONE", "all,WAITING", "ALL", "x" * 101, "WAITING\0"]
+)
+def test_a_status_that_cannot_be_listed_is_refused(restaurant: Restaurant, status: str) -> None:
+    refused = restaurant.list(status=status)
+
+    must_be_problem(refused, 422, "invalid-query")
+    assert refused.json["field"] == "status"
+    if len(status) <= 100:
+        assert refused.json["choices"] == ["WAITING", "CALLED", "SEATED", "NO_SHOW", "CANCELLED", "all"]
+
+
+def test_a_no_show_that_is_cancelled_is_cancelled_for_good(restaurant: Restaurant) -> None:
+    missed = restaurant.join(1).json["data"]
+    for status in ("CALLED", "NO_SHOW", "CANCELLED"):
+        assert restaurant.change(missed["id"], status).json["data"]["status"] == status
+
+    assert restaurant.status(missed).json["data"]["status"] == "CANCELLED"
+    assert restaurant.list(status="NO_SHOW").json["data"] == []
+    assert restaurant.join(1).json["data"]["tokenNumber"] == 2
+
+
+def test_a_no_show_that_joins_anew_stays_one_in_the_history(restaurant: Restaurant) -> None:
+    missed = restaurant.join(1).json["data"]
+    for status in ("CALLED", "NO_SHOW"):
+        restaurant.change(missed["id"], status)
+    restaurant.join(1)
+
+    assert [entry["tokenNumber"] for entry in restaurant.list().json["data"]] == [2]
+    assert [entry["tokenNumber"] for entry in restaurant.list(status="NO_SHOW").json["data"]] == [1]
+    assert restaurant.list(status="CANCELLED").json["data"] == []
+
+
+def test_many_no_shows_push_nobody_off_the_first_page(restaurant: Restaurant) -> None:
+    for number in range(1, 6):
+        entry = restaurant.join(number).json["data"]
+        for status in ("CALLED", "NO_SHOW"):
+            restaurant.change(entry["id"], status)
+    restaurant.join(6)
+
+    page = restaurant.list(limit=1).json
+    history = restaurant.list(limit=3, status="all").json
+    rest = restaurant.list(limit=3, status="all", cursor=history["next"]).json
+
+    assert ([entry["tokenNumber"] for entry in page["data"]], page["next"]) == ([6], None)
+    assert [entry["tokenNumber"] for entry in history["data"] + rest["data"]] == [6, 5, 4, 3, 2, 1]
+    assert rest["next"] is None
+
+
+def test_who_is_held_still_waits(restaurant: Restaurant) -> None:
+    entry = restaurant.join(1).json["data"]
+    restaurant.client.post(f"/v1/tickets/{entry['id']}/hold", {}, bearer=restaurant.bearers["staff"])
+
+    assert [entry["status"] for entry in restaurant.list().json["data"]] == ["WAITING"]
 
 
 def test_an_empty_list_is_empty(restaurant: Restaurant) -> None:
@@ -242,7 +324,18 @@ def test_a_reason_that_cannot_be_shown_is_refused(restaurant: Restaurant, reason
 
 
 @pytest.mark.parametrize(
-    "query", ["?limit=0", "?limit=101", "?limit=x", "?cursor=x", "?cursor=1", "?page=2", "?limit=1&limit=2"]
+    "query",
+    [
+        "?limit=0",
+        "?limit=101",
+        "?limit=x",
+        "?cursor=x",
+        "?cursor=1",
+        "?limit=1&limit=2",
+        "?status=all&cursor=0.1",
+        "?status=all&cursor=9999999999",
+        "?status=all&cursor=-1",
+    ],
 )
 def test_a_page_that_is_none_is_refused(restaurant: Restaurant, query: str) -> None:
     answer = restaurant.client.get(f"{restaurant.admin}{query}", bearer=restaurant.bearers["viewer"])
@@ -263,3 +356,14 @@ def test_nobody_gives_a_role_above_their_own(restaurant: Restaurant) -> None:
             assert answer.json["role"] == given
         else:
             must_be_problem(answer, 403, "role-too-low")
+
+
+def one_of_each(restaurant: Restaurant) -> dict[str, int]:
+    """The number of a party in each status."""
+    numbers = {}
+    for number, status in enumerate(WAY_TO, start=1):
+        entry = restaurant.join(number).json["data"]
+        for step in WAY_TO[status]:
+            assert restaurant.change(entry["id"], step).status == 200
+        numbers[status] = number
+    return numbers

@@ -125,14 +125,50 @@ def test_staff_of_another_venue_do_not_find_it(restaurant: Restaurant, bearers: 
     assert answer.json["venue"] == restaurant.slug
 
 
-def test_what_is_not_asked_for_is_refused(restaurant: Restaurant) -> None:
-    answer = restaurant.client.post(f"{restaurant.admin}/call-next", {"tbl": 7}, bearer=restaurant.bearers["staff"])
-
-    must_be_problem(answer, 422, "invalid-body")
-
-
 def test_a_paused_list_calls_nobody(restaurant: Restaurant) -> None:
     restaurant.join(1)
     restaurant.client.post(f"/v1/queues/{restaurant.slug}:waitlist/pause", {}, bearer=restaurant.owner)
 
     must_be_problem(restaurant.call_next(), 409, "queue-paused")
+
+
+def test_a_desk_counts_who_waits_in_a_paused_queue_and_says_which_are_paused(restaurant: Restaurant) -> None:
+    """Nobody is called from there, and nobody is forgotten."""
+    desk, queue = f"/v1/desks/{restaurant.slug}:host", f"/v1/queues/{restaurant.slug}"
+    for number in (1, 2):
+        restaurant.join(number)
+    restaurant.client.post(f"{queue}:waitlist/pause", {}, bearer=restaurant.owner)
+    restaurant.client.post(f"{queue}:bar/tickets", {}, bearer=restaurant.owner)
+
+    before = restaurant.client.get(desk, bearer=restaurant.bearers["viewer"]).json
+    called, nobody = (
+        restaurant.client.post(f"{desk}/call-next", {}, bearer=restaurant.bearers["staff"]).json for _ in range(2)
+    )
+    after = restaurant.client.get(desk, bearer=restaurant.bearers["viewer"]).json
+
+    paused = [f"{restaurant.slug}:waitlist"]
+    assert (before["waiting"], before["paused"]) == (3, paused)
+    assert (called["ticket"]["queue"], called["waiting"], called["paused"]) == (f"{restaurant.slug}:bar", 2, paused)
+    assert (nobody["ticket"], nobody["next_label"], nobody["waiting"], nobody["paused"]) == (None, None, 2, paused)
+    assert (after["waiting"], after["paused"], len(after["here"])) == (2, paused, 1)
+
+
+def test_a_desk_whose_queues_are_all_paused_calls_nobody_and_still_counts(restaurant: Restaurant) -> None:
+    desk = f"/v1/desks/{restaurant.slug}:host"
+    restaurant.join(1)
+    for code in ("waitlist", "bar"):
+        restaurant.client.post(f"/v1/queues/{restaurant.slug}:{code}/pause", {}, bearer=restaurant.owner)
+
+    refused = restaurant.client.post(f"{desk}/call-next", {}, bearer=restaurant.bearers["staff"])
+
+    must_be_problem(refused, 409, "queue-paused")
+    seen = restaurant.client.get(desk, bearer=restaurant.bearers["viewer"]).json
+    assert (seen["waiting"], len(seen["paused"])) == (1, 2)
+
+
+def test_a_desk_that_nothing_is_paused_at_says_so(restaurant: Restaurant) -> None:
+    restaurant.join(1)
+
+    called = restaurant.client.post(f"/v1/desks/{restaurant.slug}:host/call-next", {}, bearer=restaurant.owner).json
+
+    assert (called["ticket"]["number"], called["waiting"], called["paused"]) == (1, 0, [])

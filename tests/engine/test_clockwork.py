@@ -249,12 +249,12 @@ async def test_a_server_runs_the_clockwork_until_it_stops_and_a_tool_leaves_it_a
         await tool.store.leases.release(must_have(by_tool))
     async with bootstrap.running(settings, bootstrap.instruments_of(settings)):
         async with asyncio.timeout(60):
-            while len(await database.rows("SELECT name FROM leases WHERE holder <> ''")) < 3:  # noqa: ASYNC110
+            while len(await database.rows("SELECT name FROM leases WHERE holder <> ''")) < 4:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
 
     assert by_tool == Fence("clockwork", 1)
     held = await database.rows("SELECT name, holder, fence, until_at FROM leases ORDER BY name")
-    assert held == [("alarms", "", 1, 0), ("clockwork", "", 2, 0), ("purge", "", 1, 0)]
+    assert held == [("alarms", "", 1, 0), ("clockwork", "", 2, 0), ("purge", "", 1, 0), ("waiting", "", 1, 0)]
 
 
 async def test_a_sweeper_whose_lease_was_taken_sweeps_nothing(

@@ -9,7 +9,7 @@ import apsw
 import pytest
 
 from dawr.domain.errors import UnknownQueue, UnknownVenue
-from dawr.domain.venue import Venue
+from dawr.domain.venue import Venue, VenueId
 from dawr.engine.engine import Engine
 from dawr.operations.operation import Operation, View
 from dawr.operations.snapshots import LookAtQueue, LookAtVenue
@@ -266,3 +266,32 @@ async def a_founded_venue(store: SqliteStore) -> Venue:
     venue = a_venue()
     await store.add_venue(venue, a_head(venue))
     return venue
+
+
+class Looks:
+    """How often the store was asked which venues there are."""
+
+    def __init__(self, store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        ask = store.venue_ids
+
+        async def counted() -> dict[str, VenueId]:
+            self.count += 1
+            return await ask()
+
+        monkeypatch.setattr(store, "venue_ids", counted)
+
+
+async def test_the_clinic_doors_venue_is_not_looked_up_for_every_request(
+    store: SqliteStore, clock: DrivenClock, venue: Venue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, looks = Engine(store, clock), Looks(store, monkeypatch)
+    loop = asyncio.get_running_loop()
+    monkeypatch.setattr(loop, "time", lambda: 1000.0)
+
+    found = {await engine.clinic(called="") for _ in range(100)}
+    before = looks.count
+    monkeypatch.setattr(loop, "time", lambda: 1002.0)
+    found |= set(await asyncio.gather(*(engine.clinic(called="") for _ in range(100))))
+
+    assert (found, before, looks.count) == ({venue.id}, 1, 2)

@@ -13,12 +13,14 @@ import pytest
 import structlog
 
 from dawr.bootstrap import system
+from dawr.domain.availability import availability
 from dawr.domain.errors import UnknownQueue
+from dawr.domain.hours import Hours
 from dawr.domain.venue import Venue
 from dawr.engine.engine import Engine
 from dawr.engine.status_cache import KEPT_MS, StatusCache
 from dawr.operations.admin import ChangeQueue, Reset, SetUp
-from dawr.operations.desks import BreakDesk, CloseDesk, OpenDesk
+from dawr.operations.desks import BreakDesk, CloseDesk, OpenDesk, VenueSnapshot
 from dawr.operations.operation import Operation
 from dawr.operations.snapshots import QueueSnapshot
 from dawr.ports import Changes
@@ -47,16 +49,37 @@ class Watched(msgspec.Struct, frozen=True):
         return (await self.look(queue)).waiting
 
     async def look_at_venue(self) -> str:
-        return (
-            await self.status_cache.at_venue(self.engine, self.venue.id, "test", lambda v, *_: v.name["en"].encode())
-        ).decode()
+        said = await self.status_cache.at_venue(
+            self.engine, self.venue.id, "test", lambda seen: seen.venue.name["en"].encode()
+        )
+        return said.decode()
 
     async def desks(self) -> list[str]:
         """How each desk stands, as whoever looks at the venue sees it."""
         said = await self.status_cache.at_venue(
-            self.engine, self.venue.id, "desks", lambda _venue, _day, desks: ",".join(d.state for d in desks).encode()
+            self.engine, self.venue.id, "desks", lambda seen: ",".join(desk.state for desk in seen.desks).encode()
         )
         return said.decode().split(",")
+
+    async def lines(self) -> list[int]:
+        """How many wait in each queue, as whoever looks at the venue sees it."""
+        said = await self.status_cache.at_venue(
+            self.engine, self.venue.id, "lines", lambda seen: bytes(line.people_waiting for line in seen.lines)
+        )
+        return list(said)
+
+    async def joinable(self) -> list[bool]:
+        """Whether people may join: asked of a queue, and of the venue."""
+
+        def of_queue(venue: Venue, seen: QueueSnapshot) -> bytes:
+            return bytes([availability(venue, seen.queue, seen.line, seen.now).joinable])
+
+        def of_venue(seen: VenueSnapshot) -> bytes:
+            return bytes([availability(seen.venue, seen.venue.queues[0], seen.lines[0], seen.now).joinable])
+
+        queue = await self.status_cache.at_queue(self.engine, self.venue.id, "lab", "joinable", of_queue)
+        venue = await self.status_cache.at_venue(self.engine, self.venue.id, "joinable", of_venue)
+        return [bool(queue[0]), bool(venue[0])]
 
 
 class Shown(msgspec.Struct):
@@ -172,6 +195,18 @@ async def test_a_changed_set_up_is_shown_at_once_at_every_queue_and_of_the_venue
     assert after == ["7", "7", "Renamed"]
 
 
+async def test_every_change_of_any_queue_is_shown_at_once_at_the_venue(watched: Watched) -> None:
+    seen = [await watched.lines()]
+    operations: list[Operation[Any]] = [issue("lab"), issue("eye"), issue("eye"), call_next("lab")]
+    for operation in operations:
+        await watched.engine.do(watched.venue.id, operation)
+        seen.append(await watched.lines())
+    again = await watched.lines()
+
+    assert [*seen, again] == [[0, 0], [1, 0], [1, 1], [1, 2], [0, 2], [0, 2]]
+    assert watched.counted.words == {"miss": 5, "hit": 1}
+
+
 async def test_a_desk_that_opens_takes_a_break_or_closes_outdates_every_queue_it_serves(watched: Watched) -> None:
     seen = [await watched.desks()]
     await watched.look("lab")
@@ -249,6 +284,21 @@ async def test_what_depends_on_the_clock_is_no_older_than_what_is_kept(here: Wat
     here.clock.advance(days=1)
 
     assert (await here.look()).day > day
+
+
+@pytest.mark.parametrize("before_ms", [1, KEPT_MS - 1])
+async def test_from_closing_time_on_nobody_is_told_that_a_queue_is_open(here: Watched, before_ms: int) -> None:
+    """The clock stands still while the answer is asked for again and again, so it is kept."""
+    hours = Hours(week=(((8 * 60, 12 * 60),),) * 7)
+    queues = tuple(msgspec.structs.replace(queue, hours=hours) for queue in here.venue.queues)
+    await here.engine.do(here.venue.id, SetUp(msgspec.structs.replace(here.venue, queues=queues)))
+    here.clock.advance(hours=2, ms=-before_ms)
+    open_still = [await here.joinable() for _ in range(2)]
+
+    here.clock.advance(ms=before_ms)
+
+    assert open_still == [[True, True]] * 2
+    assert [await here.joinable() for _ in range(2)] == [[False, False]] * 2
 
 
 async def test_what_another_process_changed_untold_is_shown_in_time(here: Watched) -> None:

@@ -103,6 +103,7 @@ class LineModel:
             "calls": len(calls),
             "waits_ms": sum(waited for _, waited in calls),
             "services_ms": sum(took for _, took in self.services.get(key, [])),
+            "begins_behind": 0,
         }
 
     def ahead(self, ticket: Row) -> int:
@@ -164,7 +165,8 @@ class LineModel:
         if verb == "call":
             waited = max(0, self.now - (ticket["rejoined_at"] or ticket["issued_at"]))
             self.calls[key] = [*self.calls.get(key, []), (ticket_id, waited)]
-            self.shown[key] = ticket["number"]
+            if not (more or {}).get("unannounced"):
+                self.shown[key] = ticket["number"]
         if verb == "finish":
             took = max(0, self.now - (ticket["started_at"] or ticket["called_at"]))
             self.services[key] = [*self.services.get(key, []), (ticket_id, took)]
@@ -295,6 +297,7 @@ class LineModel:
             "already": already,
             "reserve_mode": queue["capacity"] is not None and used > queue["capacity"],
             "is_near": ticket["state"] == "waiting" and ahead <= NEAR_TURN,
+            "current": self.shown.get(key),
         }
 
     def _ticket(self, ticket_id: str) -> Row:

@@ -31,7 +31,7 @@ from tests.stores.databases import Database
 KEEP_MS = 30 * MINUTE
 PASSING = [1, SECOND, 20 * SECOND, 30 * SECOND, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 40 * MINUTE]
 LEAPS = [7 * HOUR, 25 * HOUR, -HOUR]
-TOLD = ("visit", "next", "why", "overtaken")
+TOLD = ("visit", "next", "why", "overtaken", "unannounced")
 """What is compared of the facts in an event."""
 seeds = st.integers(0, 2**64 - 1)
 

@@ -156,12 +156,13 @@ class Model(UndoModel):
         first = self.first(calling)
         if first is not None:
             self._verb(first, "call", desk_id=operation.desk)
-        waiting = sum(sum(self.line(self.current(queue))["waiting"]) for queue in calling)
+        waiting = sum(sum(self.line(self.current(queue))["waiting"]) for queue in queues)
         return {
             "ticket": copy.deepcopy(first),
             "next": self.first(calling),
             "waiting": waiting,
             "queues": list(queues),
+            "paused": [queue for queue in queues if queue not in calling],
         }
 
     def _call(self, operation: Call) -> Plain:

@@ -120,7 +120,7 @@ def _(joined: Joined) -> Plain:
         "queue": joined.queue.id,
         "ticket": plain(joined.ticket),
         **{name: getattr(joined, name) for name in ("ahead", "position", "wait_minutes")},
-        **{name: getattr(joined, name) for name in ("already", "reserve_mode", "is_near")},
+        **{name: getattr(joined, name) for name in ("already", "reserve_mode", "is_near", "current")},
     }
 
 

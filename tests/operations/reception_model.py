@@ -144,7 +144,7 @@ class ReceptionModel(VisitModel):
     def _finish_examined(self, ticket: Row, why: str) -> None:
         """Whoever was examined is done here; who waits is called and started too, and may overtake others."""
         if ticket["state"] == "waiting":
-            more = self._overtaking(why, self.ahead(ticket))
+            more = {**self._overtaking(why, self.ahead(ticket)), "unannounced": True}
             self._verb(ticket, "call", more=more)
             self._verb(ticket, "start")
         self._verb(ticket, "finish")

@@ -8,11 +8,12 @@ import msgspec
 import pytest
 
 import dawr.operations
+from dawr.domain import QueueId
 from dawr.domain.errors import QueueFull
 from dawr.domain.staff import AccountId
 from dawr.domain.ticket import TicketId, VisitId
 from dawr.domain.token import TokenId
-from dawr.operations.admin import ChangeQueue, Reset, SetUp
+from dawr.operations.admin import ChangeQueue, Reset, ResetBehind, SetUp
 from dawr.operations.alarms import Ring, WindUp
 from dawr.operations.clockwork import Expire, ExpireEnded
 from dawr.operations.desks import BreakDesk, CloseDesk, OpenDesk
@@ -41,7 +42,7 @@ from dawr.operations.ticket import OfTicket, OneVerb
 from dawr.operations.tokens import MakeToken, RevokeToken
 from dawr.operations.transaction import Transaction
 from dawr.operations.undo import Undo
-from dawr.operations.visitor import Cancel, Join, Leave, Rejoin
+from dawr.operations.visitor import Join, Leave, Rejoin
 from dawr.operations.visits import EnterByLink, GoOn, LeaveByLink, LookAtVisit, RejoinByLink, StartVisit
 from dawr.reliability.idempotency import Reply
 from tests.builders import a_claim, issue
@@ -110,11 +111,11 @@ EXAMPLES: list[Operation[Any]] = [
     Leave(of(22)),
     Leave(of(31)),
     LeaveByLink(link_of(VISIT_OF_WAITING)),
-    Cancel(of(5)),
     Expire(of(2)),
     ChangeQueue("lab", "pause"),
     Reset("lab"),
     Reset("xray"),
+    ResetBehind(QueueId("lab"), None, 10_000),
     SetUp(msgspec.structs.replace(CLINIC, name={"en": "Another name"})),
     ExpireEnded(LAB),
     AddStaff(AccountId("account-of-new"), "new", "staff", "owner"),

@@ -10,7 +10,7 @@ from dawr.domain.errors import JoinedTooOften
 from dawr.domain.ticket import TicketId, VisitId
 from dawr.domain.venue import Unnamed, VenueId
 from dawr.engine.engine import Engine
-from dawr.operations.visitor import Cancel, Join
+from dawr.operations.visitor import Join, Leave
 from dawr.stores.postgres import PostgresStore
 from tests.builders import DrivenClock
 from tests.stores.databases import wall_clock
@@ -43,7 +43,7 @@ async def join(engine: Engine, venue_id: VenueId, name: str) -> bool:
         except JoinedTooOften:
             return False
         if not place.already:
-            await engine.do(venue_id, Cancel(place.ticket.ticket_id))
+            await engine.do(venue_id, Leave(place.ticket.ticket_id))
             return True
 
 

@@ -94,9 +94,19 @@ async def test_a_password_and_being_disabled_change_one_without_the_other(
     disabled = await accounts.get(amna.account_id)
     await accounts.set_disabled(amna.account_id, None)
 
+    await accounts.set_unlocked(amna.account_id, NOW + 2)
+
     changed = msgspec.structs.replace(amna, password_hash="another hash")
     assert disabled == msgspec.structs.replace(changed, disabled_at=NOW + 1)
-    assert await accounts.get(amna.account_id) == changed
+    assert await accounts.get(amna.account_id) == msgspec.structs.replace(changed, unlocked_at=NOW + 2)
+
+
+async def test_an_installation_has_one_secret_whoever_asks_first(store: Store, database: Database) -> None:
+    async with database.share(store) as other:
+        asked = await asyncio.gather(*((other if turn % 2 else store).secret(f"secret {turn}") for turn in range(10)))
+
+    assert len(set(asked)) == 1
+    assert await store.secret("another") == asked[0]
 
 
 async def test_a_session_says_whose_it_is_and_where_they_work_now(

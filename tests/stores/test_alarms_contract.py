@@ -38,7 +38,7 @@ async def state_of(store: Store, venue: Venue, ticket: Ticket) -> str:
 
 async def called_at(store: Store, venue: Venue, desk: str) -> list[int]:
     """Numbers that were called to a desk and are still there."""
-    _, there = await Engine(store, DrivenClock()).read(venue.id, LookAtDesk(desk))
+    there = (await Engine(store, DrivenClock()).read(venue.id, LookAtDesk(desk))).here
     return [ticket.number for ticket in there]
 
 

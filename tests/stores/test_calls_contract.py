@@ -9,12 +9,15 @@ from dawr.domain.ticket import Ticket
 from dawr.domain.venue import Venue
 from dawr.engine.engine import Engine
 from dawr.operations.admin import ChangeQueue, Reset
+from dawr.operations.desks import LookAtVenueNow
 from dawr.operations.operation import Operation
+from dawr.operations.pins import Done
 from dawr.operations.staff import Call, CallNext, Finish, Hold, Miss, Recall, Resume
+from dawr.operations.undo import Undo
 from dawr.operations.visitor import Leave
 from dawr.ports import Store
-from tests.builders import DrivenClock, call_next, issue, rejoin
-from tests.stores.doing import do_each, kinds_of, stored_head, stored_ticket, take
+from tests.builders import DrivenClock, a_venue, call_next, issue, rejoin
+from tests.stores.doing import create_venue, do_each, kinds_of, stored_head, stored_ticket, take
 
 ALL_THREE = CallNext("desk-2")
 
@@ -250,6 +253,50 @@ async def test_whoever_was_called_before_a_reset_is_still_served(engine: Engine,
     await do_each(engine, venue, Call(called.ticket_id), Reset("lab"), Finish(called.ticket_id))
 
     assert (await stored_ticket(store, venue, called.ticket_id)).state == "finished"
+
+
+async def test_the_venue_shows_its_latest_six_calls_the_last_one_first(
+    engine: Engine, clock: DrivenClock, venue: Venue
+) -> None:
+    for queue in ("lab", "eye", "xray", "lab", "eye", "lab", "lab", "eye"):
+        await take(engine, venue, queue=queue)
+    for _ in range(8):
+        clock.advance(seconds=30)
+        await engine.do(venue.id, ALL_THREE)
+
+    seen = (await engine.read(venue.id, LookAtVenueNow())).calls
+
+    assert labels(seen) == [("eye", 3), ("lab", 4), ("lab", 3), ("eye", 2), ("lab", 2), ("xray", 1)]
+    assert {ticket.desk_id for ticket in seen} == {"desk-2"}
+
+
+async def test_calling_again_is_a_call_what_was_undone_is_none_and_who_is_finished_at_once_was_not_called(
+    engine: Engine, clock: DrivenClock, venue: Venue
+) -> None:
+    first, second, undone, unseen = [await take(engine, venue) for _ in range(4)]
+    for operation in (Call(first.ticket_id), Call(second.ticket_id), Recall(first.ticket_id)):
+        clock.advance(seconds=30)
+        await engine.do(venue.id, operation)
+    clock.advance(seconds=30)
+    called = await engine.do(venue.id, Call(undone.ticket_id))
+    await engine.do(venue.id, Undo(undone.ticket_id, called.version))
+    await engine.do(venue.id, Done("lab", None, "", visitor=unseen.visitor, by_staff=True))
+
+    assert labels((await engine.read(venue.id, LookAtVenueNow())).calls) == labels([first, second])
+
+
+async def test_calls_of_yesterday_and_of_other_venues_are_not_shown(
+    engine: Engine, store: Store, clock: DrivenClock, venue: Venue
+) -> None:
+    elsewhere = await create_venue(store, a_venue())
+    for one in (venue, elsewhere):
+        await take(engine, one)
+        await engine.do(one.id, call_next())
+    assert len((await engine.read(venue.id, LookAtVenueNow())).calls) == 1
+
+    clock.advance(days=1)
+
+    assert (await engine.read(venue.id, LookAtVenueNow())).calls == []
 
 
 async def miss(engine: Engine, venue: Venue, ticket: Ticket) -> None:

@@ -68,7 +68,7 @@ async def test_a_command_refused_half_way_leaves_nothing(
     database: Database, engine: Engine, store: Store, venue: Venue
 ) -> None:
     def refusal() -> Refused:
-        return InvalidValue("test", "After all, no.")
+        return InvalidValue("test", "after-all")
 
     _, refused, after, called = await together(
         engine.do(venue.id, issue("lab")),

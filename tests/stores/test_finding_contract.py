@@ -5,10 +5,12 @@ from msgspec.structs import replace
 
 from dawr.domain.errors import UnknownQueue
 from dawr.domain.session_code import session_code
+from dawr.domain.ticket import ENDED_STATES
 from dawr.domain.venue import Venue
 from dawr.engine.clockwork import reset
 from dawr.engine.engine import Engine
-from dawr.operations.reception import LookAtDone, LookForVisitors
+from dawr.operations.reception import LookForVisitors
+from dawr.operations.snapshots import LookAtStates
 from dawr.operations.staff import Hold
 from dawr.operations.visitor import Leave
 from dawr.ports import Store
@@ -130,10 +132,10 @@ async def test_those_who_are_done_today_are_shown_in_pages_the_highest_number_fi
     await engine.do(clinic.id, Leave(tickets[3].ticket_id))
     await engine.do(clinic.id, Hold(tickets[4].ticket_id))
 
-    first = await engine.read(clinic.id, LookAtDone("lab", 1000, 3))
-    second = await engine.read(clinic.id, LookAtDone("lab", first[-1].number, 3))
+    first = await engine.read(clinic.id, LookAtStates("lab", ENDED_STATES, 1000, 3))
+    second = await engine.read(clinic.id, LookAtStates("lab", ENDED_STATES, first[-1].number, 3))
 
     assert [(ticket.number, ticket.state) for ticket in first] == [(4, "left"), (3, "finished"), (2, "finished")]
     assert [ticket.number for ticket in second] == [1]
     with pytest.raises(UnknownQueue):
-        await engine.read(clinic.id, LookAtDone("nowhere", 1000, 3))
+        await engine.read(clinic.id, LookAtStates("nowhere", ENDED_STATES, 1000, 3))

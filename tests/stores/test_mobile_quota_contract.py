@@ -14,7 +14,7 @@ from dawr.domain.venue import Unnamed, Venue
 from dawr.engine.clockwork import reset
 from dawr.engine.engine import Engine
 from dawr.operations.staff import Call, Finish, Miss
-from dawr.operations.visitor import Cancel, Join, Leave
+from dawr.operations.visitor import Join, Leave
 from dawr.ports import Store
 from tests.builders import DrivenClock, a_claim, a_new, a_queue, a_venue, issue
 from tests.stores.databases import Database, PostgresDatabase
@@ -44,7 +44,7 @@ def join(mobile: str = MOBILE, *, most: int | None = 3) -> Join:
 
 async def join_and_cancel(engine: Engine, venue: Venue) -> Ticket:
     ticket = (await engine.do(venue.id, join())).ticket
-    await engine.do(venue.id, Cancel(ticket.ticket_id))
+    await engine.do(venue.id, Leave(ticket.ticket_id))
     return ticket
 
 
@@ -84,7 +84,7 @@ async def test_the_hour_slides(engine: Engine, venue: Venue, clock: DrivenClock)
 
 async def test_whoever_is_on_the_list_already_is_not_charged(database: Database, engine: Engine, venue: Venue) -> None:
     asked = [await engine.do(venue.id, join()) for _ in range(5)]
-    await engine.do(venue.id, Cancel(asked[0].ticket.ticket_id))
+    await engine.do(venue.id, Leave(asked[0].ticket.ticket_id))
     for _ in range(2):
         await join_and_cancel(engine, venue)
 
@@ -97,7 +97,7 @@ async def test_whoever_is_on_the_list_already_is_not_charged(database: Database,
 async def test_a_retry_is_not_charged_and_gets_its_answer_when_nothing_is_left(engine: Engine, venue: Venue) -> None:
     first = join()
     reply = await engine.answer(venue.id, first, rendered, claim=a_claim())
-    await engine.do(venue.id, Cancel(first.ticket_id))
+    await engine.do(venue.id, Leave(first.ticket_id))
     for _ in range(2):
         await join_and_cancel(engine, venue)
 
@@ -176,7 +176,7 @@ async def test_what_happens_in_one_batch_counts_too(engine: Engine, venue: Venue
     joining = [join() for _ in range(5)]
     commands: list[Any] = []
     for one in joining:
-        commands += [engine.do(venue.id, one), engine.do(venue.id, Cancel(one.ticket_id))]
+        commands += [engine.do(venue.id, one), engine.do(venue.id, Leave(one.ticket_id))]
 
     outcomes = await together(*commands)
 
@@ -197,7 +197,7 @@ async def test_fifty_who_join_and_cancel_at_once_get_three(
             return "refused"
         if place.already:
             return "already"
-        await mine.do(venue.id, Cancel(place.ticket.ticket_id))
+        await mine.do(venue.id, Leave(place.ticket.ticket_id))
         return "joined"
 
     outcomes = await asyncio.gather(*map(come, range(50)))

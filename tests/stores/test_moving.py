@@ -103,6 +103,18 @@ async def rows_in(database: SqliteDatabase | PostgresDatabase, table: str, colum
     return sorted(await database.rows(f"SELECT {columns} FROM {table}"), key=repr)
 
 
+async def test_what_the_installation_signed_before_is_good_after(
+    source: SqliteDatabase, target: PostgresDatabase, target_store: Store
+) -> None:
+    store = await source.open()
+    secret = await store.secret("the secret")
+    await store.close()
+
+    await move(source, target)
+
+    assert await target_store.secret("another") == secret == "the secret"
+
+
 async def test_no_table_and_no_column_is_forgotten(full: SqliteDatabase, target: PostgresDatabase) -> None:
     tables = await tables_of(full)
 

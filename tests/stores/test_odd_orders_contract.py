@@ -127,7 +127,7 @@ async def calling_by_itself(engine: Engine, clinic: Venue) -> Venue:
 
 
 async def misses_at(engine: Engine, venue: Venue, desk: str) -> int:
-    seen, _ = await engine.read(venue.id, LookAtDesk(desk))
+    seen = (await engine.read(venue.id, LookAtDesk(desk))).desk
     return seen.misses
 
 

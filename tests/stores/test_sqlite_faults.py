@@ -9,11 +9,12 @@ from pathlib import Path
 
 import apsw
 import pytest
+from structlog.testing import capture_logs
 
 from dawr.domain.venue import Venue
 from dawr.engine.engine import Engine
 from dawr.operations.snapshots import LookAtQueue
-from dawr.ports import OutcomeUnknown, Session, StoreAway
+from dawr.ports import OutcomeUnknown, Session, StoreAway, StoreDamaged
 from dawr.stores import sqlite
 from dawr.stores.sqlite import SqliteStore
 from tests.builders import DrivenClock, a_claim, a_venue, issue
@@ -164,6 +165,83 @@ async def test_a_file_that_is_no_database_is_said_to_be_away(tmp_path: Path) -> 
         await store.migrate()
 
     await store.close()
+
+
+async def test_damage_stays_known_however_long_nothing_is_asked(tmp_path: Path, clock: DrivenClock) -> None:
+    path = tmp_path / "dawr.db"
+    venue = await filled(path)
+    store = SqliteStore(path, clock=clock)
+    await store.ping()
+    damage(path)
+
+    outcomes = await together(Engine(store, clock).do(venue.id, issue()))
+    clock.now += 60 * 60 * 1000
+
+    assert numbers(outcomes) == ["StoreDamaged"]
+    for asked in (store.ping(), store.purge_answers(0, most=1), store.transact([venue.id], nothing)):
+        with pytest.raises(StoreDamaged, match=r"dawr\.db is damaged .*`dawr restore --replace --data .* BACKUP`"):
+            await asked
+    await store.close()
+
+
+async def test_a_reader_that_meets_damage_tells_the_writer(tmp_path: Path) -> None:
+    path = tmp_path / "dawr.db"
+    venue = await filled(path)
+    store = SqliteStore(path, clock=wall_clock)
+    damage(path)
+
+    with pytest.raises(StoreDamaged):
+        await Engine(store, wall_clock).read(venue.id, LookAtQueue("lab"))
+    with pytest.raises(StoreDamaged):
+        await store.ping()
+    await store.close()
+
+
+async def test_damage_is_logged_once(tmp_path: Path) -> None:
+    path = tmp_path / "dawr.db"
+    await filled(path)
+    damage(path)
+    store = SqliteStore(path, clock=wall_clock)
+    engine = Engine(store, wall_clock)
+
+    with capture_logs() as lines:
+        for _ in range(3):
+            with pytest.raises(StoreDamaged):
+                await engine.ready()
+    await store.close()
+
+    assert [(line["event"], line["log_level"]) for line in lines] == [("store.damaged", "error")]
+
+
+async def test_a_whole_file_is_inspected_to_its_end_and_a_large_one_in_part(tmp_path: Path) -> None:
+    await filled(tmp_path / "dawr.db")
+    store = SqliteStore(tmp_path / "dawr.db", clock=wall_clock)
+
+    assert await store.inspect(seconds=60)
+    assert not await store.inspect(seconds=0)
+    await store.ping()
+    await store.close()
+
+
+async def filled(path: Path) -> Venue:
+    """Some hundred pages, all of them in the file."""
+    store = SqliteStore(path, clock=wall_clock)
+    await store.migrate()
+    venue = await create_venue(store, a_venue())
+    await together(*(Engine(store, wall_clock).do(venue.id, issue(visitor=f"{n:0>100}")) for n in range(200)))
+    await store.close()
+    return venue
+
+
+def damage(path: Path) -> None:
+    """All but the first page, which has the schema's beginning."""
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xa5" * (path.stat().st_size - 4096))
+
+
+async def nothing(_: Session) -> None:
+    pass
 
 
 async def test_a_file_that_is_not_there_is_said_to_be_away(tmp_path: Path) -> None:

@@ -169,7 +169,7 @@ async def test_an_advance_is_not_undone_once_something_happened_to_the_next_tick
     await do_each(engine, clinic, *(step(following.ticket_id) for step in steps))
     before = await stored_visit(store, clinic, seen.visit.visit_id)
 
-    with pytest.raises(PlaceTaken, match="cannot have its place back: the visit"):
+    with pytest.raises(PlaceTaken, match=r"moved-on|visit-changed"):
         await undo(engine, store, clinic, ticket_of(seen))
 
     assert await stored_visit(store, clinic, seen.visit.visit_id) == before
@@ -197,7 +197,7 @@ async def test_a_visit_that_ended_is_not_opened_again_beside_a_new_one(
     await finish(engine, clinic, ticket_of(seen).ticket_id)
     await begin_visit(engine, clinic, "Aisha", journey="army")
 
-    with pytest.raises(PlaceTaken, match="the visitor has begun another visit since"):
+    with pytest.raises(PlaceTaken, match="another-visit"):
         await undo(engine, store, clinic, ticket_of(seen))
 
 
@@ -232,7 +232,7 @@ async def test_whoever_entered_again_does_not_get_their_old_place_too(
     await engine.do(clinic.id, RemoveFromQueue(seen.visit.visit_id))
     await engine.do(clinic.id, EnterByLink(link_to(seen.visit)))
 
-    with pytest.raises(PlaceTaken, match="the visitor has number A002 in this queue since"):
+    with pytest.raises(PlaceTaken, match="another-number other=A002"):
         await undo(engine, store, clinic, ticket_of(seen))
 
 
@@ -241,7 +241,7 @@ async def test_a_visit_whose_plan_was_changed_since_stays_as_it_is(engine: Engin
     await engine.do(clinic.id, RemoveFromQueue(seen.visit.visit_id))
     await engine.do(clinic.id, AddStage(seen.visit.visit_id, "eye"))
 
-    with pytest.raises(PlaceTaken, match="the visit has changed since"):
+    with pytest.raises(PlaceTaken, match="visit-changed"):
         await undo(engine, store, clinic, ticket_of(seen))
 
 
@@ -269,7 +269,7 @@ async def test_whoever_did_not_see_what_happened_since_undoes_nothing(engine: En
     called = await engine.do(venue.id, Call(ticket.ticket_id))
     await engine.do(venue.id, Recall(ticket.ticket_id))
 
-    with pytest.raises(ChangedSince, match="has changed since: look at it again") as refusal:
+    with pytest.raises(ChangedSince, match="changed-since label=A001") as refusal:
         await engine.do(venue.id, Undo(ticket.ticket_id, called.version))
 
     assert refusal.value.facts == {"label": "A001", "version": called.version + 1}
@@ -280,7 +280,7 @@ async def test_nothing_is_undone_twice(engine: Engine, store: Store, venue: Venu
     await do_each(engine, venue, Call(ticket.ticket_id), Start(ticket.ticket_id))
     await undo(engine, store, venue, ticket)
 
-    with pytest.raises(CannotUndo, match="What happened last to ticket A001 cannot be undone"):
+    with pytest.raises(CannotUndo, match="cannot-undo label=A001"):
         await undo(engine, store, venue, ticket)
 
     assert (await stored_ticket(store, venue, ticket.ticket_id)).state == "called"
@@ -305,7 +305,7 @@ async def test_after_ten_minutes_it_is_too_late(engine: Engine, store: Store, cl
     called = await engine.do(venue.id, Call(ticket.ticket_id))
     clock.advance(minutes=10, ms=1)
 
-    with pytest.raises(UndoTooLate, match="changed more than 10 minutes ago: too late"):
+    with pytest.raises(UndoTooLate, match="undo-too-late label=A001 minutes=10"):
         await undo(engine, store, venue, ticket)
     longer = await engine.do(venue.id, Undo(ticket.ticket_id, called.version, within_minutes=11))
 
@@ -327,7 +327,7 @@ async def test_a_place_that_the_visitor_took_again_is_theirs_once(engine: Engine
     await engine.do(venue.id, Leave(ticket.ticket_id))
     await engine.do(venue.id, issue(visitor="Aisha"))
 
-    with pytest.raises(PlaceTaken, match="the visitor has number A002 in this queue since"):
+    with pytest.raises(PlaceTaken, match="another-number other=A002"):
         await undo(engine, store, venue, ticket)
 
 

@@ -8,15 +8,18 @@ from dawr.domain.errors import (
     InvalidValue,
     QueueClosed,
     QueueInWrongState,
+    UnknownQueue,
     UnknownVenue,
 )
 from dawr.domain.queue import QueueVerb
 from dawr.domain.venue import Venue
+from dawr.domain.visit import Link
 from dawr.engine.engine import Engine
-from dawr.operations.admin import ChangeQueue, SetUp
+from dawr.operations.admin import ChangeQueue, Reset, SetUp
 from dawr.operations.snapshots import LookAtQueue
+from dawr.operations.visits import LeaveByLink
 from dawr.ports import Store, Unstorable
-from tests.builders import DrivenClock, a_queue, a_venue, call_next, issue
+from tests.builders import DrivenClock, a_journey, a_queue, a_venue, call_next, issue, start_visit
 from tests.stores.databases import Database
 from tests.stores.doing import (
     create_venue,
@@ -24,6 +27,7 @@ from tests.stores.doing import (
     elsewhere,
     stored_head,
     take,
+    together,
 )
 
 
@@ -84,14 +88,74 @@ async def test_a_queue_verb_that_its_state_forbids_is_refused(engine: Engine, ve
         await engine.do(venue.id, ChangeQueue("lab", "resume"))
 
 
-async def test_a_set_up_that_drops_a_queue_is_refused_and_changes_nothing(
-    engine: Engine, store: Store, venue: Venue
-) -> None:
-    with pytest.raises(InvalidValue):
-        await engine.do(venue.id, SetUp(msgspec.structs.replace(venue, queues=venue.queues[:1], desks=())))
+def without_eye(venue: Venue) -> SetUp:
+    return SetUp(
+        msgspec.structs.replace(venue, queues=tuple(q for q in venue.queues if q.id != "eye"), desks=(), journeys=())
+    )
 
+
+async def test_a_queue_that_never_gave_a_number_can_be_removed_and_made_again(
+    engine: Engine, clock: DrivenClock, store: Store, venue: Venue
+) -> None:
+    await do_each(engine, venue, ChangeQueue("eye", "pause"), Reset("eye"))
+
+    await engine.do(venue.id, without_eye(venue))
+
+    with pytest.raises(UnknownQueue):
+        await engine.do(venue.id, issue("eye"))
+    clock.advance(days=1)
+    assert (await take(engine, venue)).number == 1
+    await engine.do(venue.id, SetUp(venue))
+    assert (await take(engine, venue, queue="eye")).number == 1
+    assert await store.faults() == []
+
+
+async def test_a_queue_that_gave_a_number_stays(engine: Engine, clock: DrivenClock, store: Store, venue: Venue) -> None:
+    await take(engine, venue, queue="eye")
+    clock.advance(days=400)
+
+    with pytest.raises(InvalidValue) as refused:
+        await engine.do(venue.id, without_eye(venue))
+
+    assert refused.value.facts == {"field": "queues", "rule": "queue-stays", "queue": "eye"}
     assert (await engine.read(venue.id, LookAtQueue("eye"))).queue == venue.queue("eye")
     assert (await stored_head(store, venue)).config_version == 1
+
+
+async def test_a_queue_of_another_venue_keeps_nobody_from_removing_theirs(
+    engine: Engine, store: Store, venue: Venue
+) -> None:
+    other = await create_venue(store, a_venue(a_queue("lab"), a_queue("eye")))
+    await take(engine, other, queue="eye")
+
+    await engine.do(venue.id, without_eye(venue))
+
+    with pytest.raises(UnknownQueue):
+        await engine.read(venue.id, LookAtQueue("eye"))
+
+
+async def test_of_a_join_and_a_removal_at_once_the_first_counts(engine: Engine, venue: Venue) -> None:
+    joined, refused = await together(engine.do(venue.id, issue("eye")), engine.do(venue.id, without_eye(venue)))
+    without_xray = SetUp(msgspec.structs.replace(venue, queues=(venue.queues[0], venue.queues[2]), desks=()))
+    removed, too_late = await together(engine.do(venue.id, without_xray), engine.do(venue.id, issue("xray")))
+
+    assert (joined.ticket.number, type(refused)) == (1, InvalidValue)
+    assert ([queue.id for queue in removed.queues], type(too_late)) == (["lab", "eye"], UnknownQueue)
+
+
+async def test_a_queue_that_is_part_of_somebodys_plan_stays(engine: Engine, store: Store) -> None:
+    """Before the plan is stored, while it is under way, and when it has ended."""
+    planned = msgspec.structs.replace(
+        a_venue(a_queue("lab"), a_queue("eye")), journeys=(a_journey("army", "eye", fixed=("lab",)),)
+    )
+    venue = await create_venue(store, planned)
+
+    seen, at_once = await together(engine.do(venue.id, start_visit()), engine.do(venue.id, without_eye(venue)))
+    later = await together(engine.do(venue.id, without_eye(venue)))
+    await engine.do(venue.id, LeaveByLink(Link.read(f"{seen.visit.visit_id}.secret-of-{seen.visit.visit_id}")))
+    ended = await together(engine.do(venue.id, without_eye(venue)))
+
+    assert [type(outcome) for outcome in (at_once, *later, *ended)] == [InvalidValue] * 3
 
 
 async def test_a_queue_added_by_a_set_up_takes_people_at_once(engine: Engine, store: Store, venue: Venue) -> None:

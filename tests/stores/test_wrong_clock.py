@@ -13,7 +13,7 @@ from dawr.engine.clockwork import purge
 from dawr.engine.engine import Engine
 from dawr.operations.operation import Operation
 from dawr.operations.ticket import Joined
-from dawr.operations.visitor import Cancel, Join
+from dawr.operations.visitor import Join, Leave
 from dawr.reliability.idempotency import AnswerKey, Claim, Reply
 from dawr.stores.postgres import PostgresStore
 from tests.builders import a_head, a_queue, a_venue
@@ -50,7 +50,7 @@ async def test_a_mobile_number_joins_no_more_often_through_a_host_with_a_wrong_c
     right, wrong, at_right, at_wrong = await two_hosts(postgres_url, error_ms)
     for _ in range(3):
         place = await at_right.do(RESTAURANT.id, join("+97433000001", most=3))
-        await at_right.do(RESTAURANT.id, Cancel(place.ticket.ticket_id))
+        await at_right.do(RESTAURANT.id, Leave(place.ticket.ticket_id))
 
     with pytest.raises(JoinedTooOften) as refused:
         await at_wrong.do(RESTAURANT.id, join("+97433000001", most=3))
@@ -66,7 +66,7 @@ async def test_a_retry_at_a_host_with_a_wrong_clock_has_the_first_answer_and_no_
     right, wrong, at_right, at_wrong = await two_hosts(postgres_url, error_ms)
     claim = Claim(AnswerKey("joins", "anonymous", "a"), "the same", 24 * HOUR_MS)
     first = await answered(at_right, RESTAURANT, join("+97433000002"), claim)
-    await at_right.do(RESTAURANT.id, Cancel(TicketId(first.body.decode())))
+    await at_right.do(RESTAURANT.id, Leave(TicketId(first.body.decode())))
 
     again = await answered(at_wrong, RESTAURANT, join("+97433000002"), claim)
 

@@ -188,7 +188,7 @@ async def test_without_the_extra_an_archive_says_how_to_get_it(
     monkeypatch.setitem(sys.modules, "duckdb", None)
 
     assert not can_archive()
-    with pytest.raises(ArchiveFailed, match=r"pip install 'dawr\[archive\]'"):
+    with pytest.raises(ArchiveFailed, match=r"make install EXTRAS=archive"):
         await archive_due(database, directory, LATER)
 
 

@@ -169,7 +169,7 @@ async def test_without_the_extra_a_query_says_how_to_get_it(
 ) -> None:
     monkeypatch.setitem(sys.modules, "duckdb", None)
 
-    with pytest.raises(QueryFailed, match=r"pip install 'dawr\[archive\]'"):
+    with pytest.raises(QueryFailed, match=r"make install EXTRAS=archive"):
         await run_query("SELECT 1", database, directory)
 
 

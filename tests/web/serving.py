@@ -104,7 +104,7 @@ class Echo:
         while True:
             message = await receive()
             if message["type"] == "http.disconnect":
-                raise BadRequest(400, "disconnected", "The connection ended before the body did.")
+                raise BadRequest(400, "disconnected")
             body += message["body"]
             if not message["more_body"]:
                 return body or b"nothing"

@@ -350,9 +350,9 @@ async def a_token(here: Installation) -> tuple[TokenId, dict[str, str]]:
 
 
 async def tasks_of_a_server_at_rest() -> int:
-    """Once all three leases are taken, the clockwork's, the purge's and the alarms': each begins a task then."""
+    """Once all four leases are taken, each of which begins a task then: clockwork, purge, alarms and waiting."""
     loop = asyncio.get_running_loop()
-    await eventually_true(lambda: sum("keep_renewed" in repr(task) for task in asyncio.all_tasks(loop)) == 3)
+    await eventually_true(lambda: sum("keep_renewed" in repr(task) for task in asyncio.all_tasks(loop)) == 4)
     return len(asyncio.all_tasks())
 
 

@@ -39,6 +39,7 @@ def test_the_whole_picture_of_a_server_that_needs_nobody(client: Client) -> None
         stream.request("GET", "/v1/events?venue=clinic")
         assert stream.getresponse().status == 200
 
+        eventually(lambda: set(client.ask("/health").json["works"].values()) == {"running"})
         health = client.ask("/health")
 
     assert (health.status, health.headers["cache-control"]) == (200, "no-store")
@@ -49,7 +50,7 @@ def test_the_whole_picture_of_a_server_that_needs_nobody(client: Client) -> None
         "processes": 1,
         "streams": 1,
         "stale": False,
-        "works": dict.fromkeys(("clockwork", "purge", "alarms", "heartbeat", "poll", "measure"), "running"),
+        "works": dict.fromkeys(("clockwork", "purge", "alarms", "waiting", "heartbeat", "poll", "measure"), "running"),
         "traffic": "off",
         "alerts": [],
     }
@@ -80,6 +81,10 @@ def test_a_server_whose_database_went_away_says_so_and_recovers_without_hands(tm
             assert (refused.json["retryable"], refused.headers["retry-after"]) == (True, "1")
             must_be_problem(client.status("lab"), 503, "store-away")
             must_be_problem(client.ask("/api/v1/health/status"), 503, "store-away")
+            down = client.ask("/api/v1/status")
+            assert (down.status, down.headers["content-type"]) == (503, "application/json")
+            assert (down.headers["retry-after"], down.headers["cache-control"]) == ("1", "no-store")
+            assert down.json == {"success": False, "status": "degraded", "backend": "down", "version": __version__}
             assert client.ask("/health/live").status == 200
 
             postgres.start()
@@ -88,6 +93,8 @@ def test_a_server_whose_database_went_away_says_so_and_recovers_without_hands(tm
             assert client.enter("lab", "Basma", key="retried").json["number"] == 2
             eventually(lambda: client.ask("/api/v1/health/status").json["status"] == "HEALTHY")
             assert client.ask("/health").json["status"] == "healthy"
+            up = client.ask("/api/v1/status").json
+            assert up == {"success": True, "status": "healthy", "backend": "up", "version": __version__}
             assert (server.pid, server.is_running()) == (pid, True)
 
 

@@ -88,8 +88,8 @@ async def test_a_retry_gets_the_stored_problem_and_nothing_is_counted_again(here
     first, again = [await ask(here, "try", visit_id, "one") for _ in range(2)]
     other = await ask(here, "try", visit_id, "two")
 
-    must_be_problem(first, 503, "queue-full")
-    assert (again.status, again.body, again.headers["content-type"]) == (503, first.body, "application/problem+json")
+    must_be_problem(first, 409, "queue-full")
+    assert (again.status, again.body, again.headers["content-type"]) == (409, first.body, "application/problem+json")
     assert (first.headers.get("idempotency-replayed"), again.headers["idempotency-replayed"]) == (None, "true")
     assert first.json["capacity"] == 1
     assert other.json["capacity"] == 2
@@ -110,4 +110,4 @@ async def test_who_comes_at_the_same_time_as_a_kept_refusal_is_not_harmed(here: 
 
     refused, entered = await asyncio.gather(ask(here, "try", visit_id, "one"), here.enter("lab", "Amna"))
 
-    assert (refused.status, entered.status, entered.json["number"]) == (503, 200, 2)
+    assert (refused.status, entered.status, entered.json["number"]) == (409, 200, 2)

@@ -15,6 +15,7 @@ import structlog
 
 from dawr import bootstrap
 from dawr.bootstrap.installation import Dawr
+from dawr.domain.queue import Queue
 from dawr.domain.venue import Venue, VenueId
 from dawr.observe import logs
 from dawr.observe.access_log import AccessLog, NoAccessLog, NoLog
@@ -25,7 +26,7 @@ from dawr.web.app import App
 from dawr.web.response import Response
 from dawr.web.routes import Parts, Request, Route
 from tests.builders import a_queue
-from tests.running import Client, DawrServer, zone_where_it_is_noon
+from tests.running import Client, DawrServer, set_up, zone_where_it_is_noon
 from tests.serving import quiet
 
 AT_NOON = 1_790_000_000_123_456_789
@@ -81,10 +82,10 @@ def test_whatever_happens_in_a_queue_is_a_line_with_the_id_of_the_request_that_c
 
 def test_every_change_of_a_set_up_is_a_line_too(tmp_path: Path) -> None:
     with DawrServer(tmp_path, "demo", "--data", tmp_path / "data") as demo:
-        pass
+        set_up("staff", "add", "amna", "--role", "staff", "--venue", "clinic", DAWR_DATA=tmp_path / "data")
 
     changed = [line for line in lines_of(demo) if line["event"] == "venue.changed"]
-    assert {line["kind"] for line in changed} == {"staff.added"}
+    assert [(line["kind"], line["actor"]) for line in changed] == [("staff.added", "command line")]
 
 
 class Written:
@@ -100,8 +101,9 @@ class Written:
 
 
 @asynccontextmanager
-async def a_clinic(directory: Path, written: Written) -> AsyncIterator[Dawr]:
-    venue = Venue(VenueId(""), "clinic", {"en": "A clinic"}, zone_where_it_is_noon(), queues=(a_queue("lab"),))
+async def a_clinic(directory: Path, written: Written, queue: Queue | None = None) -> AsyncIterator[Dawr]:
+    queues = (queue or a_queue("lab"),)
+    venue = Venue(VenueId(""), "clinic", {"en": "A clinic"}, zone_where_it_is_noon(), queues=queues)
     async with bootstrap.running(quiet(data=str(directory)), Instruments(written.log)) as dawr:
         await dawr.set_up(venue)
         yield dawr
@@ -164,6 +166,15 @@ async def test_what_a_caller_did_wrong_is_no_error_of_ours(tmp_path: Path) -> No
         assert await ask(dawr, written.log, "/nowhere") == 404
 
     assert [line["event"] for line in written.events()] == ["request"]
+
+
+async def test_what_the_rules_refuse_is_no_error_whatever_its_status(tmp_path: Path) -> None:
+    written = Written()
+    async with a_clinic(tmp_path, written, a_queue("lab", capacity=0)) as dawr:
+        assert await ask(dawr, written.log, "/api/v1/queue/enter") == 503
+
+    assert [line["event"] for line in written.events()][-1:] == ["request"]
+    assert {line.get("level", "info") for line in written.events()} == {"info"}
 
 
 async def test_whoever_has_an_answer_finds_it_counted(tmp_path: Path) -> None:
@@ -271,7 +282,7 @@ def test_lines_are_json_and_all_begin_their_lives_in_the_same_way() -> None:
 
     assert [line["event"] for line in lines] == ["thing.done", "thing.failed", "library", "request", "api.error"]
     assert all(re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}", line["at"]) for line in lines)
-    assert [line.get("level") for line in lines] == ["info", "error", "warning", None, "warning"]
+    assert [line.get("level") for line in lines] == ["info", "error", "warning", "info", "warning"]
 
 
 def test_an_error_tells_where_and_what_and_leaves_out_what_it_quotes() -> None:

@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -15,10 +16,11 @@ from dawr.observe.metrics.metrics import MOST_SERIES, OTHER, Metrics
 from dawr.observe.metrics.region import NOWHERE, SIZE, Region
 from dawr.observe.metrics.text import merged
 from dawr.web.table import ROUTES
+from tests.deploy.test_dashboards import ALERTS
 from tests.running import Client, DawrServer, dawr, eventually, must_be_problem, venue_document
 from tests.servers import PostgresServer, server_directory
 from tests.servers.place import free_port
-from tests.web.scraping import TOKEN, parsed, scrape, total, value
+from tests.web.scraping import TOKEN, Samples, parsed, scrape, total, value
 
 MS = 1_000_000
 
@@ -189,6 +191,7 @@ def test_gauges_of_several_processes_come_to_what_they_mean() -> None:
 
     assert {family.name: number for family, number in together.items() if number != 4.0} == {
         "dawr_limits_local": 3.0,
+        "dawr_longest_wait_seconds": 3.0,
         "dawr_store_up": 1.0,
         "dawr_shared_up": 1.0,
         **{f"dawr_traffic_{name}": 3.0 for name in ("alerts", "backlog", "dead_letters", "lag_seconds", "spool_bytes")},
@@ -231,7 +234,8 @@ def test_what_people_do_is_counted_where_they_do_it(tmp_path: Path) -> None:
     assert value(told, "dawr_wait_seconds_count", venue="clinic") == 1
     assert value(told, "dawr_idempotency_total", outcome="replay") == 1
     assert value(told, "dawr_idempotency_total", outcome="conflict") == 1
-    assert value(told, "dawr_errors_total", code="unknown-queue") == 1
+    assert value(told, "dawr_refusals_total", code="unknown-queue") == 1
+    assert total(told, "dawr_errors_total") == 0
     assert value(told, "dawr_requests_total", route="/api/v1/queue/enter", method="POST", status="200") == 3
     assert value(told, "dawr_requests_total", route="/api/v1/queue/enter", method="POST", status="404") == 1
     assert value(told, "dawr_build_info", version=__version__) == 1
@@ -326,3 +330,35 @@ def test_a_database_that_is_away_is_seen_and_is_seen_to_be_back(tmp_path: Path) 
 
     assert value(away, "dawr_store_up") == 0
     assert value(away, "dawr_errors_total", code="store-away") >= 1
+    assert value(away, "dawr_refusals_total", code="store-away") == 0
+    assert fails({}, away)
+
+
+def test_a_full_queue_pages_nobody(tmp_path: Path) -> None:
+    """The clinic's contract has 503 for it, and it is no failure all the same."""
+    dawr("venue", "apply", "-", "--data", tmp_path, stdin=venue_document({"id": "tiny", "capacity": 1}))
+    with (
+        DawrServer(tmp_path, "serve", "--data", tmp_path, DAWR_METRICS_TOKEN=TOKEN) as server,
+        Client(server.url) as client,
+    ):
+        before = scrape(client, bearer=TOKEN)
+        at_the_door = [client.enter("tiny", f"visitor {number}").status for number in range(10)]
+        native = client.post("/v1/queues/clinic:tiny/tickets", {"visitor": "one more"})
+        after = scrape(client, bearer=TOKEN)
+
+    assert at_the_door == [200] + [503] * 9
+    must_be_problem(native, 409, "queue-full")
+    assert value(after, "dawr_refusals_total", code="queue-full") == 10
+    assert total(after, "dawr_errors_total") == 0
+    assert not fails(before, after)
+    assert '"api.error"' not in server.log.read_text()
+
+
+def fails(before: Samples, after: Samples) -> bool:
+    """Whether the alert `DawrFails` would say so, if what lies between the two lasted."""
+    (rule,) = (alert for alert in ALERTS if alert["alert"] == "DawrFails")
+    of_all = r"sum by \(instance\) \(rate\((\w+)\[5m\]\)\)"
+    asked = re.fullmatch(rf"{of_all} / {of_all} > ([\d.]+)", rule["expr"])
+    assert asked is not None, rule["expr"]
+    failed, answered = (total(after, name) - total(before, name) for name in (asked[1], asked[2]))
+    return failed / answered > float(asked[3])

@@ -14,13 +14,14 @@ from dawr.bootstrap.system import SystemIds
 from dawr.domain import errors
 from dawr.domain.errors import Refused
 from dawr.domain.venue import VenueId
-from dawr.ports import Busy, ClockUntrusted, OutcomeUnknown, Stopping, StoreAway, StoreFault, Unstorable
+from dawr.ports import Busy, ClockUntrusted, OutcomeUnknown, Stopping, StoreAway, StoreDamaged, StoreFault, Unstorable
 from dawr.reliability.idempotency import ClaimLost, InProgress, KeyReused, Reply
 from dawr.stores.sqlite import SqliteStore
 from dawr.web.api.queues import NoInput
 from dawr.web.app import App
 from dawr.web.problems import BadRequest, problem_of
 from dawr.web.routes import Parts, Request, Route
+from dawr.web.wording import sentence_of
 from tests.builders import DrivenClock, a_head, a_venue
 from tests.running import PROBLEM_FIELDS, STANDARD_TYPES, Answer, Client, must_be_problem
 from tests.serving import installed, quiet, served
@@ -60,7 +61,7 @@ STATUSES: list[tuple[Exception, int, str, bool]] = [
     (errors.PinRotated(), 403, "pin-rotated", False),
     (errors.PinTaken(), 409, "pin-taken", False),
     (errors.PinWrong(4), 403, "pin-wrong", False),
-    (errors.PlaceTaken("A001", "somebody has it."), 409, "place-taken", False),
+    (errors.PlaceTaken("A001", "another-number", other="A002"), 409, "place-taken", False),
     (errors.StageInWrongState("lab", "completed", "skip"), 409, "stage-in-wrong-state", False),
     (errors.UndoTooLate("A001", 10), 409, "undo-too-late", False),
     (errors.UnknownJourney("army"), 404, "unknown-journey", False),
@@ -69,9 +70,9 @@ STATUSES: list[tuple[Exception, int, str, bool]] = [
     (errors.VenueInactive("bistro"), 409, "venue-inactive", False),
     (errors.QueueClosed("lab"), 409, "queue-closed", False),
     (errors.OutsideHours("lab", "2026-03-02 08:00"), 409, "outside-hours", False),
-    (errors.QueueFull("lab", 20, 10), 503, "queue-full", False),
+    (errors.QueueFull("lab", 20, 10), 409, "queue-full", False),
     (errors.JoinedTooOften("+97433001122", 3, again_seconds=60), 429, "quota-exceeded", True),
-    (errors.InvalidValue("user", "It is empty."), 422, "invalid-value", False),
+    (errors.InvalidValue("user", "visitor-empty"), 422, "invalid-value", False),
     (KeyReused(), 422, "idempotency-key-reused", False),
     (InProgress(), 409, "idempotency-in-progress", True),
     (ClaimLost(), 409, "idempotency-claim-lost", True),
@@ -79,9 +80,10 @@ STATUSES: list[tuple[Exception, int, str, bool]] = [
     (Stopping(), 503, "stopping", True),
     (StoreAway(INSIDE), 503, "store-away", True),
     (ClockUntrusted(), 503, "clock-untrusted", True),
+    (StoreDamaged("The file is damaged."), 503, "store-damaged", False),
     (OutcomeUnknown(INSIDE), 503, "outcome-unknown", False),
     (Unstorable(INSIDE), 422, "unstorable", False),
-    (BadRequest(418, "teapot", "I am one."), 418, "teapot", False),
+    (BadRequest(415, "not-json"), 415, "not-json", False),
 ]
 
 
@@ -111,7 +113,7 @@ def test_no_error_was_forgotten() -> None:
 def test_a_refusal_says_what_the_client_may_need(error: Refused) -> None:
     body = json.loads(problem_of(error).body(REQUEST))
 
-    assert body["detail"] == str(error)
+    assert body["detail"] == sentence_of(error)
     assert body.items() >= error.facts.items() - {("state", error.facts.get("state"))}
 
 
@@ -165,7 +167,7 @@ async def test_a_fault_in_a_handler_is_a_500_without_its_text_and_the_server_goe
 
 
 async def refuse_again(_: Parts, request: Request[NoInput]) -> Reply:
-    return msgspec.structs.replace(request.refused(errors.InvalidValue("visitor", "It is empty.")), replayed=True)
+    return msgspec.structs.replace(request.refused(errors.InvalidValue("visitor", "visitor-empty")), replayed=True)
 
 
 async def test_a_refusal_that_was_kept_is_replayed_as_a_problem_in_the_words_of_its_door(tmp_path: Path) -> None:

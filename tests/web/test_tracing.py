@@ -52,8 +52,9 @@ def traced(provider: TracerProvider | None = None) -> Traced:
 
 
 @asynccontextmanager
-async def a_clinic(traced: Traced, directory: Path) -> AsyncIterator[tuple[Dawr, str]]:
-    venue = Venue(VenueId(""), "clinic", {"en": "A clinic"}, zone_where_it_is_noon(), queues=(a_queue("lab"),))
+async def a_clinic(traced: Traced, directory: Path, *, capacity: int | None = None) -> AsyncIterator[tuple[Dawr, str]]:
+    queues = (a_queue("lab", capacity=capacity),)
+    venue = Venue(VenueId(""), "clinic", {"en": "A clinic"}, zone_where_it_is_noon(), queues=queues)
     async with bootstrap.running(quiet(data=str(directory)), traced.instruments) as dawr:
         await dawr.set_up(venue)
         traced.exporter.clear()
@@ -113,6 +114,18 @@ async def test_a_batch_is_a_span_that_is_linked_to_its_requests(tmp_path: Path) 
     assert all(batch.parent is None and batch.end_time > batch.start_time for batch in batches)  # type: ignore[operator]
 
 
+async def test_what_the_rules_refuse_is_no_error_of_its_span_and_what_fails_is(tmp_path: Path) -> None:
+    traces = traced()
+    async with a_clinic(traces, tmp_path, capacity=0) as (dawr, url):
+        refused = await asyncio.to_thread(enter, url, "Amna", {})
+        await dawr.engine.stop()
+        failed = await asyncio.to_thread(enter, url, "Amna", {})
+
+    spans = traces.spans("POST /api/v1/queue/enter")
+    assert (refused, failed) == (503, 503)
+    assert [span.status.status_code for span in spans] == [StatusCode.UNSET, StatusCode.ERROR]
+
+
 async def test_no_span_has_a_pin_or_says_whose_it_is(tmp_path: Path) -> None:
     traces = traced()
     given = {"clinic": "lab", "user": "Zubaydah", "pin": "739164"}
@@ -135,7 +148,7 @@ async def test_a_call_that_is_made_for_a_request_names_its_span_as_the_parent() 
     span = traces.instruments.tracing.begin()
 
     sent = correlation.outgoing_headers()
-    span.answered("GET", "/", 200, "abc")
+    span.answered("GET", "/", 200, "abc", failed=False)
 
     (ended,) = traces.spans("GET /")
     assert ended.context is not None
@@ -250,7 +263,7 @@ def test_without_the_library_it_is_said_what_to_install() -> None:
         [sys.executable, "-c", f"import sys\n{missing}\n{work}"], capture_output=True, text=True, check=True
     )
 
-    assert "pip install 'dawr[otel]'" in done.stdout + done.stderr
+    assert "make install EXTRAS=otel" in done.stdout + done.stderr
 
 
 def test_a_collector_that_is_away_holds_nobody_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,8 +5,11 @@ password or a membership was wrong is never told apart. What changes a venue is 
 any other, with its event.
 """
 
+import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+
+import msgspec
 
 from dawr.accounts.create_venue import Kept, create_owned_venue, nothing_kept
 from dawr.accounts.passwords import Passwords
@@ -49,6 +52,7 @@ class Accounts:
     ) -> None:
         self._all = store
         self._store = store.accounts
+        self._making_owner = asyncio.Lock()
         self._engine = engine
         self._passwords = passwords
         self._clock = clock
@@ -59,9 +63,14 @@ class Accounts:
 
     # Sessions
 
+    async def find(self, username: str) -> Account | None:
+        """A name that could be nobody's is looked for nowhere: no database need understand it."""
+        name = username.strip().lower()
+        return await self._store.find(name) if USERNAME.fullmatch(name) else None
+
     async def sign_in(self, username: str, password: str) -> tuple[str, SignedIn] | None:
         """A new session's secret and whose it is; None, and as late, whatever was wrong."""
-        account = await self._find(username)
+        account = await self.find(username)
         right = await self._passwords.verify(password, None if account is None else account.password_hash)
         if account is None or not right or account.disabled_at is not None:
             return None
@@ -190,14 +199,17 @@ class Accounts:
 
     # Passwords
 
-    async def change_password(self, account_id: AccountId, old: str, new: str) -> bool:
-        """By the person themselves: False when the old one is wrong. Every session ends, the one that asked too."""
+    async def unlock(self, username: str) -> None:
+        """From now on: wrong passwords from before hold nobody back."""
+        await self._store.set_unlocked((await self._called(username)).account_id, self._clock())
+
+    async def change_password(self, account_id: AccountId, old: str, new: str) -> Account | None:
+        """By the person themselves: None when the old one is wrong. Every session ends, the one that asked too."""
         account = await self._store.get(account_id)
         right = await self._passwords.verify(old, None if account is None else account.password_hash)
         if account is None or not right:
-            return False
-        await self._set_password(account, new)
-        return True
+            return None
+        return await self._set_password(account, new)
 
     async def set_password(self, username: str, new: str) -> None:
         """By the command line, without the old one."""
@@ -213,14 +225,22 @@ class Accounts:
         await self._store.set_owner_code(hash_of(code), self._clock())
         return code
 
+    async def has_owner(self) -> bool:
+        return await self._store.has_owner()
+
     async def has_venue(self) -> bool:
         return bool(await self._all.venue_ids())
 
     async def first_owner(self, code: str, username: str, password: str, venue: Venue | None = None) -> Account:
         """Make the account that owns every venue there is, or the one that is made with it.
 
-        Who has no right code is told nothing else; what is wrong with the rest does not use the code up.
+        Who has no right code is told nothing else; what is wrong with the rest does not use the code up. One at a
+        time: whoever pressed twice finds the owner there, and not a code that was used.
         """
+        async with self._making_owner:
+            return await self._make_first_owner(code, username, password, venue)
+
+    async def _make_first_owner(self, code: str, username: str, password: str, venue: Venue | None) -> Account:
         code_hash, made_after = hash_of(code), self._clock() - OWNER_CODE_MS
         right = await self._store.is_owner_code(code_hash, made_after=made_after)
         if not right or await self._store.has_owner():
@@ -230,7 +250,7 @@ class Accounts:
         if venue is not None:
             checked(venue)
         elif not await self.has_venue():
-            raise InvalidValue("venue", "There is no venue to own yet: make one with `dawr venue apply` first.")
+            raise InvalidValue("venue", "no-venue-yet")
         if await self._store.find(name) is not None:
             raise UsernameTaken(name)
         if not await self._store.take_owner_code(code_hash, made_after=made_after):
@@ -261,13 +281,8 @@ class Accounts:
 
     # Inside
 
-    async def _find(self, username: str) -> Account | None:
-        """A name that could be nobody's is looked for nowhere: no database need understand it."""
-        name = username.strip().lower()
-        return await self._store.find(name) if USERNAME.fullmatch(name) else None
-
     async def _called(self, username: str) -> Account:
-        account = await self._find(username)
+        account = await self.find(username)
         if account is None:
             raise UnknownStaff(username[:LONGEST_USERNAME])
         return account
@@ -275,7 +290,7 @@ class Accounts:
     async def _new_account(self, name: str, password: str | None) -> tuple[Account, bool]:
         """The account of this name, and whether it was made here: somebody may have been quicker."""
         if password is None:
-            raise InvalidValue("password", "A new account needs a password.")
+            raise InvalidValue("password", "password-needed")
         hashed = await self._passwords.hash(checked_password(password, username=name))
         account = Account(AccountId(self._ids.token()), name, hashed, self._clock())
         if await self._store.add(account):
@@ -289,11 +304,12 @@ class Accounts:
             return await self._passwords.verify(password, account.password_hash)
         return any(at_least(roles.get(m.venue_id, "viewer"), MANAGES_PEOPLE) for m in memberships)
 
-    async def _set_password(self, account: Account, new: str) -> None:
+    async def _set_password(self, account: Account, new: str) -> Account:
         hashed = await self._passwords.hash(checked_password(new, username=account.username))
         with self._dropping():
             await self._store.set_password(account.account_id, hashed)
             await self._store.end_sessions(account.account_id)
+        return msgspec.structs.replace(account, password_hash=hashed)
 
     @contextmanager
     def _dropping(self) -> Iterator[None]:

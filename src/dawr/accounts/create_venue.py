@@ -4,11 +4,14 @@ A venue and its owner are stored together or not at all: there is no moment at w
 that somebody made belongs to nobody.
 """
 
+import re
 from collections.abc import Callable
+from unicodedata import normalize
 
 import msgspec
 
-from dawr.domain import Account, Day, Head, Origin, Venue, VenueId
+from dawr.domain import Account, Day, Head, Origin, Queue, QueueId, Venue, VenueId
+from dawr.domain.queue import LONGEST_CODE
 from dawr.domain.venue import checked
 from dawr.operations.people import AddStaff
 from dawr.operations.rows import ANSWERS, STAFF
@@ -18,6 +21,10 @@ from dawr.reliability.idempotency import Answer
 
 Kept = Callable[[Venue, int], Answer | None]
 """What a retry is to be answered with, from the venue as it was made and the time."""
+
+
+USUAL_CODE, USUAL_PREFIX = "main", "A"
+NOT_IN_A_CODE = re.compile(r"[^a-z0-9]+")
 
 
 def nothing_kept(_: Venue, __: int) -> None:
@@ -46,6 +53,14 @@ async def create_owned_venue(
         tx.put(ANSWERS, answer)
     await store.add_venue(new, head, tx.changes())
     return new
+
+
+def first_queue(name: str, language: str, *, usual: str) -> Queue:
+    """Called so; without a name, as is usual. Code and prefix are made of the name's Latin letters, if it has any."""
+    latin = normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    code = NOT_IN_A_CODE.sub("-", latin).strip("-")[:LONGEST_CODE].strip("-")
+    prefix = code[0].upper() if code[:1].isalpha() else USUAL_PREFIX
+    return Queue(QueueId(code or USUAL_CODE), {language: name or usual}, prefix=prefix)
 
 
 def _new(venue: Venue, now: int, ids: Ids) -> tuple[Venue, Head]:

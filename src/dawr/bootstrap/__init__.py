@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dawr.bootstrap import system
     from dawr.bootstrap.fitness import environment, refuse_to_serve_without, refuse_what_cannot_be
-    from dawr.bootstrap.installation import COMMAND_LINE, Dawr, at_hand, running
+    from dawr.bootstrap.installation import COMMAND_LINE, Dawr, Prepared, at_hand, running
     from dawr.bootstrap.store import opened, reading
-    from dawr.bootstrap.web import Listeners, instruments_of, listened, web_app, web_server
+    from dawr.bootstrap.web import Listeners, instruments_of, listened, shuts_browsers_out, web_app, web_server
 
 WHERE = {
     "environment": "fitness",
@@ -19,6 +19,7 @@ WHERE = {
     "refuse_what_cannot_be": "fitness",
     "COMMAND_LINE": "installation",
     "Dawr": "installation",
+    "Prepared": "installation",
     "at_hand": "installation",
     "running": "installation",
     "opened": "store",
@@ -26,6 +27,7 @@ WHERE = {
     "Listeners": "web",
     "instruments_of": "web",
     "listened": "web",
+    "shuts_browsers_out": "web",
     "web_app": "web",
     "web_server": "web",
 }
@@ -43,6 +45,7 @@ __all__ = [
     "COMMAND_LINE",
     "Dawr",
     "Listeners",
+    "Prepared",
     "at_hand",
     "environment",
     "instruments_of",
@@ -52,6 +55,7 @@ __all__ = [
     "refuse_to_serve_without",
     "refuse_what_cannot_be",
     "running",
+    "shuts_browsers_out",
     "system",
     "web_app",
     "web_server",

@@ -19,7 +19,7 @@ import uvloop
 from dawr import __version__
 from dawr.bootstrap.control import Handler, listening
 from dawr.bootstrap.system import correlation_id, now
-from dawr.bootstrap.traffic import REFRESH, keys_of, on_postgres
+from dawr.bootstrap.traffic import REFRESH, follow, keys_of, on_postgres
 from dawr.observe import logs
 from dawr.ports import StoreAway
 from dawr.reliability.file_lock import try_lock
@@ -144,7 +144,7 @@ def _works(
         wait_ms=settings.traffic_batch_seconds * 1000,
         retries=settings.traffic_retries,
         names=Names(settings.traffic_queue, settings.traffic_dead_letters),
-        told=log.info if settings.traffic_log == "on" else None,
+        told=follow if settings.traffic_log == "on" else None,
     )
     care = _care(settings, directory, database)
 
@@ -206,7 +206,7 @@ def _end(loop: asyncio.AbstractEventLoop, stopped: asyncio.Event) -> None:
 
 def main() -> None:
     settings = from_environment(dict(os.environ))
-    logs.configure(settings)
+    logs.configure_server(settings)
     uvloop.run(consume(settings, ends_with_input=True))
 
 

@@ -18,6 +18,7 @@ import msgspec
 from dawr.domain import QueueVerb
 from dawr.domain.errors import Refused
 from dawr.ports import Busy, StoreFault
+from dawr.web.wording import sentence_of
 
 LONGEST_LINE = 1024 * 1024
 ANSWER_SECONDS = 30
@@ -82,8 +83,10 @@ async def _respond(line: bytes, handlers: Mapping[str, Handler]) -> Response:
         if request.command not in handlers:
             return Response(problem=f"This server knows no command {request.command!r}; is it older than the tool?")
         answer = await handlers[request.command](request.argument)
-    except (Refused, StoreFault, Busy, msgspec.MsgspecError, RecursionError) as refusal:
-        return Response(problem=str(refusal) or refusal.__doc__)
+    except Refused as refusal:
+        return Response(problem=sentence_of(refusal))
+    except (StoreFault, Busy, msgspec.MsgspecError, RecursionError) as error:
+        return Response(problem=str(error) or error.__doc__)
     return Response(answer=msgspec.Raw(msgspec.json.encode(answer)))
 
 
@@ -98,7 +101,8 @@ def ask(path: Path, command: str, argument: object = None, *, seconds: float = A
             line = connection.makefile("rb").readline()
         response = msgspec.json.decode(line, type=Response)
     except (OSError, msgspec.MsgspecError) as error:
-        raise ControlFailed(f"The server does not answer at {path}: {error}.") from error
+        why = (error.strerror or "no answer in time") if isinstance(error, OSError) else "it broke off"
+        raise ControlFailed(f"The server does not answer at {path}: {why}. Look at its log, and restart it.") from error
     if response.problem is not None:
         raise ControlFailed(response.problem)
     return bytes(response.answer)

@@ -3,17 +3,19 @@
 import secrets
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 
 import msgspec
 import structlog
 
 from dawr.accounts.accounts import Accounts
 from dawr.accounts.create_venue import create_venue
+from dawr.accounts.known_browsers import KnownBrowsers
 from dawr.accounts.passwords import Passwords
 from dawr.accounts.remembered import Remembered
 from dawr.bootstrap.control import QueueChange
 from dawr.bootstrap.fitness import environment
-from dawr.bootstrap.store import opened
+from dawr.bootstrap.store import inspect, opened
 from dawr.bootstrap.system import SystemIds, correlation_id, now, ticks
 from dawr.bootstrap.traffic import Traffic, traffic_of
 from dawr.bootstrap.works import works_of
@@ -22,9 +24,10 @@ from dawr.engine.clockwork import reset
 from dawr.engine.engine import Engine
 from dawr.engine.lane import Cached, Listener
 from dawr.engine.status_cache import StatusCache
+from dawr.engine.waiting import WaitingLines
 from dawr.live.hub import Hub
 from dawr.live.relay import Relay
-from dawr.observe.instruments import Gauges, Instruments
+from dawr.observe.instruments import Gauges, Instruments, Tables
 from dawr.observe.metrics import families
 from dawr.observe.metrics.metrics import Gauge
 from dawr.operations.admin import ChangeQueue, SetUp
@@ -36,10 +39,19 @@ from dawr.reliability.rate_limit.shared_limiter import SharedLimiter
 from dawr.reliability.shared import Shared
 from dawr.reliability.works import Works
 from dawr.settings import Settings, SettingUnfit
+from dawr.stores.data_directory import DataDirectory
 from dawr.web.routes import Route
 
 MS_PER_HOUR = 60 * 60 * 1000
 COMMAND_LINE = Origin(actor="command line")
+
+
+class Prepared(msgspec.Struct, frozen=True):
+    """What the database says of the installation once its schema is up to date."""
+
+    identity: str
+    secret: str
+    """All of its processes sign and hash with this one, on every host."""
 
 
 class Dawr(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,10 +59,12 @@ class Dawr(msgspec.Struct, frozen=True, kw_only=True):
 
     settings: Settings
     store: Store
+    prepared: Prepared
     engine: Engine
     ids: SystemIds
     passwords: Passwords
     accounts: Accounts
+    browsers: KnownBrowsers
     hub: Hub
     status_cache: StatusCache
     shared: Shared | None = None
@@ -90,17 +104,21 @@ class Dawr(msgspec.Struct, frozen=True, kw_only=True):
 
 @asynccontextmanager
 async def running(
-    settings: Settings, instruments: Instruments | None = None, *, identity: str | None = None, slot: int = 0
+    settings: Settings, instruments: Instruments | None = None, *, prepared: Prepared | None = None, slot: int = 0
 ) -> AsyncIterator[Dawr]:
     """A server: everything at hand, and what goes on by itself until it stops. Streams end first, then that.
 
     `slot` is which of the workers of this host it is; the first keeps the traffic process.
     """
     async with AsyncExitStack() as stack:
-        dawr = await stack.enter_async_context(at_hand(settings, instruments, identity=identity))
+        dawr = await stack.enter_async_context(at_hand(settings, instruments, prepared=prepared))
+        await inspect(dawr.store)
         if isinstance(dawr.limiter, SharedLimiter):
             await dawr.limiter.check_store()
         traffic = await stack.enter_async_context(traffic_of(settings, environment(), slot=slot))
+        if slot == 0 and (openness := DataDirectory(Path(settings.data)).openness):
+            structlog.get_logger("dawr").warning("data-directory.open", sentence=openness)
+        waiting = WaitingLines(dawr.engine, dawr.store, now)
         works = works_of(
             settings=settings,
             store=dawr.store,
@@ -109,10 +127,12 @@ async def running(
             relay=dawr.relay,
             limiter=dawr.limiter,
             instruments=dawr.instruments,
+            waiting=waiting,
             ids=dawr.ids,
             beside=() if traffic is None else traffic.works,
         )
-        dawr.instruments.watch(_gauges(dawr, works, traffic), dawr.engine.ready, dawr.engine.name_of)
+        tables: Tables = {families.WAITING: waiting.people, families.LONGEST_WAIT_SECONDS: waiting.longest_seconds}
+        dawr.instruments.watch(_gauges(dawr, works, traffic), tables, dawr.engine.ready, dawr.engine.name_of)
         await stack.enter_async_context(works.running())
         stack.callback(dawr.hub.close)
         yield msgspec.structs.replace(dawr, works=works, traffic=traffic)
@@ -120,11 +140,11 @@ async def running(
 
 @asynccontextmanager
 async def at_hand(
-    settings: Settings, instruments: Instruments | None = None, *, identity: str | None = None
+    settings: Settings, instruments: Instruments | None = None, *, prepared: Prepared | None = None
 ) -> AsyncIterator[Dawr]:
     """All parts of an installation, migrated, for a tool that does one thing and leaves; nothing goes on by itself.
 
-    A store whose `identity` is known was prepared before, and may be away. They end in order: lanes, status cache,
+    A store that was `prepared` before may be away. They end in order: lanes, status cache,
     relay, store, lock.
     """
     instruments = instruments or Instruments()
@@ -132,9 +152,9 @@ async def at_hand(
         stack.push_async_callback(instruments.close)
         store = await stack.enter_async_context(opened(settings))
         ids = SystemIds()
-        if identity is None:
-            identity = await _prepared(store, ids)
-        shared, relay = _sharing(settings, identity, ids, stack)
+        if prepared is None:
+            prepared = await _prepare(store, ids)
+        shared, relay = _sharing(settings, prepared.identity, ids, stack)
         hub = _hub_of(settings, store, relay, instruments)
         status_cache = StatusCache.kept(shared, ticks, correlation_id, instruments.metrics.cache_read)
         stack.push_async_callback(status_cache.close)
@@ -146,10 +166,12 @@ async def at_hand(
         yield Dawr(
             settings=settings,
             store=store,
+            prepared=prepared,
             engine=engine,
             ids=ids,
             passwords=passwords,
             accounts=_accounts_of(settings, store, engine, passwords, ids, remembered=remembered),
+            browsers=KnownBrowsers(prepared.secret, now, ids),
             hub=hub,
             status_cache=status_cache,
             shared=shared,
@@ -159,11 +181,11 @@ async def at_hand(
         )
 
 
-async def _prepared(store: Store, ids: SystemIds) -> str:
+async def _prepare(store: Store, ids: SystemIds) -> Prepared:
     await store.migrate()
     if venues := await store.renew_epochs(ids.epoch):
         structlog.get_logger("dawr").info("epochs.renewed", venues=venues)
-    return await store.identity()
+    return Prepared(await store.identity(), await store.secret(ids.token() + ids.token()))
 
 
 def _sharing(

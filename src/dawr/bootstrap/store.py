@@ -4,12 +4,20 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
+import structlog
+
 from dawr.bootstrap.system import now
 from dawr.ports import Store
+from dawr.reliability.disk import make_private
 from dawr.settings import Settings, SettingUnfit
-from dawr.stores.data_directory import DataDirectory, DataDirectoryUnfit, make_private
+from dawr.stores.data_directory import DataDirectory, DataDirectoryUnfit
 from dawr.stores.postgres import PostgresStore
 from dawr.stores.sqlite import SqliteStore
+
+log = structlog.get_logger("dawr")
+
+INSPECTION_SECONDS = 5.0
+"""So long may a start take longer than before, whatever the size of the file."""
 
 
 @asynccontextmanager
@@ -30,13 +38,23 @@ async def opened(settings: Settings) -> AsyncIterator[Store]:
 @asynccontextmanager
 async def reading(settings: Settings) -> AsyncIterator[Store]:
     """The store for a tool that only reads, also while a server writes."""
-    if not settings.database_url and not DataDirectory(Path(settings.data)).database.exists():
-        raise DataDirectoryUnfit(f"There is no database in {settings.data} yet: `dawr serve` makes one.")
+    directory = DataDirectory(Path(settings.data))
+    if not settings.database_url and not directory.database.exists():
+        raise DataDirectoryUnfit(
+            f"There is no database in {directory.path} yet: `dawr serve` makes one. "
+            "If yours is elsewhere, say where with --data or DAWR_DATA."
+        )
     store = await _store_of(settings)
     try:
         yield store
     finally:
         await store.close()
+
+
+async def inspect(store: Store) -> None:
+    """Refuse a damaged file before anybody is told that it is ready. A large one is looked at in part."""
+    if not await store.inspect(seconds=INSPECTION_SECONDS):
+        log.info("store.inspected-in-part", seconds=INSPECTION_SECONDS)
 
 
 async def _store_of(settings: Settings) -> Store:

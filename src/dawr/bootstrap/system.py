@@ -7,6 +7,7 @@ import string
 import threading
 import time
 from binascii import b2a_base64
+from zoneinfo import available_timezones
 
 from dawr.domain import VenueId
 
@@ -19,6 +20,13 @@ def now() -> int:
 def ticks() -> int:
     """Milliseconds that never go back, since some moment."""
     return time.monotonic_ns() // 1_000_000
+
+
+def local_zone() -> str:
+    """Where this machine's clock is; UTC, if it does not say."""
+    zones = available_timezones()
+    linked = os.path.realpath("/etc/localtime").rpartition("zoneinfo/")[2]
+    return next((zone for zone in (os.environ.get("TZ", "").lstrip(":"), linked) if zone in zones), "Etc/UTC")
 
 
 class Chance(threading.local):

@@ -33,6 +33,8 @@ REFRESH_SECONDS = 5.0
 FLUSH_SECONDS = 1.0
 LOOK_SECONDS = 10.0
 
+log = structlog.get_logger("dawr.traffic")
+
 
 class TrafficProcessEnded(Exception):
     """The traffic process ended; it is started again."""
@@ -108,8 +110,13 @@ def collector_of(settings: Settings) -> Collector | None:
             agents=settings.traffic_agents == "on",
             details=settings.traffic_details_percent / 100,
         ),
-        told=structlog.get_logger("dawr.traffic").info if settings.traffic_log == "on" else None,
+        told=follow if settings.traffic_log == "on" else None,
     )
+
+
+def follow(said: str) -> None:
+    """What became of one event, or of some, for whoever follows them in the log."""
+    log.info("traffic.followed", said=said)
 
 
 def keys_of(settings: Settings, directory: TrafficDirectory) -> VisitorKeys:

@@ -2,6 +2,7 @@
 
 import secrets
 import socket
+import ssl
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from time import time_ns
@@ -10,6 +11,7 @@ from typing import NamedTuple
 from dawr.bootstrap.fitness import environment
 from dawr.bootstrap.installation import Dawr
 from dawr.bootstrap.system import correlation_id, ticks
+from dawr.bootstrap.tls import tls_of
 from dawr.observe import logs, tracing
 from dawr.observe.access_log import AccessLog
 from dawr.observe.instruments import Instruments
@@ -25,11 +27,17 @@ from dawr.web.auth import Auth
 from dawr.web.limits import Limits
 from dawr.web.metrics import ByPort, MetricsEndpoint
 from dawr.web.routes import Parts
-from dawr.web.server.server import Server, listen
+from dawr.web.server.server import Server, listen, url_of
 from dawr.web.table import ROUTES
 
 SECONDS_PER_HOUR = 60 * 60
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+
+
+def shuts_browsers_out(settings: Settings) -> bool:
+    """Others are let in, and no way in is encrypted: then no browser keeps the cookie of who signs in."""
+    proxies_elsewhere = any(not network.is_loopback for network in networks(settings.trusted_proxies))
+    return settings.host not in LOOPBACK and not settings.tls_cert and not proxies_elsewhere
 
 
 def web_app(
@@ -40,7 +48,8 @@ def web_app(
 ) -> ASGIApp:
     """Everything that talks HTTP, around a running installation."""
     settings, instruments = dawr.settings, dawr.instruments
-    log.count, log.count_problem = instruments.metrics.answered, instruments.metrics.failed
+    metrics = instruments.metrics
+    log.count, log.count_refusal, log.count_error = metrics.answered, metrics.refused, metrics.failed
     parts = _parts_of(dawr)
     guarded = [MetricsEndpoint(parts, instruments, token=settings.metrics_token)] if settings.metrics_token else []
     app = App(
@@ -59,11 +68,12 @@ def _parts_of(dawr: Dawr) -> Parts:
     auth = Auth(
         dawr.accounts,
         clients,
+        dawr.browsers,
         on_loopback=settings.host in LOOPBACK,
         session_seconds=settings.session_hours * SECONDS_PER_HOUR,
     )
     hits = Hits(ticks, secrets.token_bytes(32), count=dawr.instruments.metrics.limit_hit)
-    limits = Limits(dawr.limiter, clients, settings, hits)
+    limits = Limits(dawr.limiter, clients, settings, hits, dawr.prepared.secret)
     return Parts(
         engine=dawr.engine,
         status_cache=dawr.status_cache,
@@ -85,14 +95,25 @@ def _parts_of(dawr: Dawr) -> Parts:
 class Listeners(NamedTuple):
     requests: socket.socket
     metrics: socket.socket | None
+    """It speaks plain HTTP, whatever the other does."""
+    tls: ssl.SSLContext | None = None
+
+    @property
+    def url(self) -> str:
+        return url_of(self.requests, secure=self.tls is not None)
+
+    def close(self) -> None:
+        self.requests.close()
+        if self.metrics is not None:
+            self.metrics.close()
 
 
 @contextmanager
 def listened(settings: Settings) -> Iterator[Listeners]:
     """The addresses first: when one is taken, nothing was begun."""
-    host, port = settings.metrics_host, settings.metrics_port
+    host, port, tls = settings.metrics_host, settings.metrics_port, tls_of(settings)
     with listen(settings.host, settings.port) as requests, listen(host, port) if port else nullcontext() as metrics:
-        yield Listeners(requests, metrics)
+        yield Listeners(requests, metrics, tls)
 
 
 def web_server(dawr: Dawr, listeners: Listeners, ready: Callable[[str], None]) -> Server:
@@ -101,6 +122,7 @@ def web_server(dawr: Dawr, listeners: Listeners, ready: Callable[[str], None]) -
     return Server(
         web_app(dawr, log, listeners.metrics, collecting),
         listeners.requests,
+        tls=listeners.tls,
         also=listeners.metrics,
         access_log=log,
         new_id=correlation_id,

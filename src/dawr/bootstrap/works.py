@@ -9,6 +9,7 @@ from dawr.bootstrap.system import SystemIds, now
 from dawr.bootstrap.traffic import TrafficProcessEnded
 from dawr.engine import clockwork
 from dawr.engine.engine import Engine
+from dawr.engine.waiting import WaitingLines
 from dawr.live import hub as live
 from dawr.live.hub import Hub
 from dawr.live.relay import Relay
@@ -35,6 +36,7 @@ def works_of(
     relay: Relay | None,
     limiter: Limiter,
     instruments: Instruments,
+    waiting: WaitingLines,
     ids: SystemIds,
     beside: Iterable[Work] = (),
 ) -> Works:
@@ -47,6 +49,7 @@ def works_of(
             name="purge", run=lambda _: clockwork.purge(store, now), every=clockwork.EVERY_SECONDS, lease=lease("purge")
         ),
         Work(name="alarms", run=ringer.ring_due, every=clockwork.RING_SECONDS, lease=lease("alarms")),
+        Work(name="waiting", run=waiting.keep_looking, lease=lease("waiting")),
         Work(name="heartbeat", run=hub.heartbeat, every=live.BEAT_SECONDS),
         Work(name="poll", run=hub.poll, every=live.POLL_SECONDS),
         Work(name="measure", run=instruments.measure, every=MEASURED_EVERY_SECONDS),

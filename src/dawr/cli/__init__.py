@@ -14,7 +14,7 @@ COMMANDS = {
     "check": "Look an installation over and explain what is wrong.",
     "backup": "Copy the database while it is in use.",
     "restore": "Put a backup in place.",
-    "venue": "List venues, print one, or set one up.",
+    "venue": "Begin a venue's file, set one up, list venues, or print one.",
     "queue": "Open, pause, resume, close or reset a queue.",
     "staff": "Add staff, change their roles and passwords, disable and enable them.",
     "token": "Make, list and revoke bearer tokens.",

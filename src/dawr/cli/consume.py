@@ -13,5 +13,5 @@ from dawr.observe import logs
 def command(data: str | None) -> None:
     """Ship what servers wrote down, and count it, until it is told to stop. `dawr serve` does so by itself."""
     settings = settings_of(data=data)
-    logs.configure(settings)
+    logs.configure_server(settings)
     uvloop.run(consume(settings, ends_with_input=False))

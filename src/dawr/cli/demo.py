@@ -2,15 +2,17 @@
 
 import asyncio
 from contextlib import suppress
+from functools import partial
+from pathlib import Path
 from random import SystemRandom
 
 import click
 import msgspec
 import uvloop
 
-from dawr import bootstrap
-from dawr.cli.options import data_option, host_option, port_option, settings_of
-from dawr.cli.serve import serve_running
+from dawr import __version__, bootstrap
+from dawr.cli.options import data_option, host_option, port_option, quiet, settings_of
+from dawr.cli.serve import PLAIN_HTTP, serve_running, warn_of_unknown_settings
 from dawr.domain import VenueId
 from dawr.observe import logs
 from dawr.sample import staff
@@ -31,41 +33,65 @@ DEMO_DATA = "data/demo"
 def command(*, host: str | None, port: int | None, data: str | None, live: bool, password: str | None) -> None:
     """Start the sample venues: a clinic with twelve queues, and a restaurant."""
     settings = settings_of(host=host, port=port, data=data or DEMO_DATA, database_url="", traffic_log="on")
-    logs.configure(settings)
+    logs.configure_server(quiet(settings))
+    warn_of_unknown_settings()
     with bootstrap.listened(settings) as listeners:
-        uvloop.run((_play if live else _show)(settings, listeners, password))
+        uvloop.run(_demonstrate(settings, listeners, password, live=live))
 
 
-async def _show(settings: Settings, listeners: bootstrap.Listeners, password: str | None) -> None:
+async def _demonstrate(settings: Settings, listeners: bootstrap.Listeners, password: str | None, *, live: bool) -> None:
+    venues, chosen = await _set_up_samples(settings, password)
+    ready = partial(_say_ready, settings, chosen if password is None else None)
     async with bootstrap.running(settings, bootstrap.instruments_of(settings)) as dawr:
-        await _set_up_samples(dawr, password)
-        await serve_running(_with_sample_routes(dawr), listeners)
-
-
-async def _play(settings: Settings, listeners: bootstrap.Listeners, password: str | None) -> None:
-    async with bootstrap.running(settings, bootstrap.instruments_of(settings)) as dawr:
-        venues = await _set_up_samples(dawr, password)
+        serving = serve_running(msgspec.structs.replace(dawr, routes=sample.ROUTES), listeners, ready)
+        if not live:
+            return await serving
         life = asyncio.create_task(SampleLife(dawr.engine, dawr.ids, SystemRandom()).play(venues))
         try:
-            await serve_running(_with_sample_routes(dawr), listeners)
+            await serving
         finally:
             life.cancel()
             with suppress(asyncio.CancelledError):
                 await life
 
 
-def _with_sample_routes(dawr: bootstrap.Dawr) -> bootstrap.Dawr:
-    return msgspec.structs.replace(dawr, routes=sample.ROUTES)
+async def _set_up_samples(settings: Settings, password: str | None) -> tuple[list[VenueId], str]:
+    """Before anything goes on by itself: what that logs comes after the first lines."""
+    async with bootstrap.at_hand(settings) as dawr:
+        known = await dawr.store.venue_ids()
+        venues = [known.get(venue.slug) or await dawr.set_up(venue) for venue in (CLINIC, RESTAURANT)]
+        chosen = dawr.ids.token() if password is None else password
+        account = await staff.set_up_account(
+            dawr.store.accounts, dawr.passwords, bootstrap.system.now, dawr.ids, password=chosen
+        )
+        await staff.add_to_venues(dawr.engine, account, venues)
+    return venues, chosen
 
 
-async def _set_up_samples(dawr: bootstrap.Dawr, password: str | None) -> list[VenueId]:
-    known = await dawr.store.venue_ids()
-    venues = [known.get(venue.slug) or await dawr.set_up(venue) for venue in (CLINIC, RESTAURANT)]
-    chosen = dawr.ids.token() if password is None else password
-    account = await staff.set_up_account(
-        dawr.store.accounts, dawr.passwords, bootstrap.system.now, dawr.ids, password=chosen
+def _say_ready(settings: Settings, password: str | None, url: str) -> None:
+    """What runs, where, who to sign in as, what to open first: for a person, in one piece, and then the log."""
+    queues = " ".join(queue.id for queue in CLINIC.queues)
+    facts = {
+        "open first": f"{url}/",
+        "the whole API": f"{url}/docs",
+        "a clinic": f"{CLINIC.slug}, with the queues {queues}",
+        "a restaurant": f"{RESTAURANT.slug}, with a waitlist",
+        "the data": f"{Path(settings.data).absolute()}",
+        "the version": __version__,
+    }
+    width = max(map(len, facts))
+    click.echo(
+        "\n".join(
+            (
+                f"Dawr is ready at {url}",
+                f"Sign in as {staff.USERNAME} with the password {password or 'that you chose'}",
+                "",
+                *(f"  {name:<{width}}  {fact}" for name, fact in facts.items()),
+                "",
+                "Ctrl+C stops it, and the next start goes on where this one ended. What follows is the log.",
+                *([PLAIN_HTTP] if bootstrap.shuts_browsers_out(settings) else []),
+                "",
+            )
+        )
     )
-    await staff.add_to_venues(dawr.engine, account, venues)
-    if password is None:
-        click.echo(f"Sign in as {account.username} with the password {chosen}")
-    return venues
+    logs.configure_server(settings)

@@ -8,6 +8,8 @@ from typing import TypeVar
 import msgspec
 
 from dawr.bootstrap import COMMAND_LINE, Dawr, at_hand, control, reading, system
+from dawr.cli.options import quiet
+from dawr.domain.venue import only_one
 from dawr.engine.engine import Engine
 from dawr.observe import logs
 from dawr.operations.operation import Operation, View
@@ -27,8 +29,7 @@ def write(settings: Settings, command: str, argument: object, do: Callable[[Dawr
         async with at_hand(settings) as dawr:
             return await do(dawr)
 
-    quietly = settings.log_level if settings.log_level == "error" else "warning"
-    logs.configure(msgspec.structs.replace(settings, log_level=quietly))
+    logs.configure(quiet(settings))
     try:
         return asyncio.run(here())
     except DataDirectoryInUse:
@@ -45,6 +46,16 @@ def look(settings: Settings, venue: str, view: View[R]) -> R:
             return await engine.read(await engine.find_venue(venue), view)
 
     return asyncio.run(here())
+
+
+def chosen_venue(settings: Settings, given: str | None) -> str:
+    """The venue that was given, or is set for all commands; the only one there is, if none was."""
+
+    async def here() -> str:
+        async with reading(settings) as store:
+            return only_one(list(await store.venue_ids()), kind="venue")
+
+    return given or settings.clinic_venue or asyncio.run(here())
 
 
 async def do(dawr: Dawr, venue: str, operation: Operation[R]) -> R:

@@ -16,6 +16,6 @@ from dawr.cli.options import data_option, settings_of, venue_option
 def command(data: str | None, venue: str | None, verb: str, queue: str) -> None:
     """Open, pause, resume or close QUEUE, or begin a new round at number 1 (reset)."""
     settings = settings_of(data=data)
-    asked = {"venue": venue or settings.clinic_venue, "queue": queue, "verb": verb}
+    asked = {"venue": one_writer.chosen_venue(settings, venue), "queue": queue, "verb": verb}
     change = msgspec.convert(asked, QueueChange)
     click.echo(one_writer.write(settings, "change-queue", change, lambda dawr: dawr.change_queue(change)))

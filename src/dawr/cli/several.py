@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import click
 import msgspec
+import structlog
 import uvloop
 
 from dawr import bootstrap
@@ -20,7 +21,6 @@ from dawr.bootstrap.supervisor import Life, Supervisor, in_a_child
 from dawr.cli.options import sentences
 from dawr.observe.metrics.region import Region
 from dawr.settings import Settings
-from dawr.web.server.server import url_of
 
 T = TypeVar("T")
 
@@ -28,20 +28,18 @@ T = TypeVar("T")
 def serve(settings: Settings, listeners: bootstrap.Listeners, *, ready: Callable[[str, str | None], None]) -> int:
     """Until a signal says stop; the exit code. What is made before the fork is every worker's."""
     regions = [Region() for _ in range(settings.workers)]
-    prepared = in_a_child(lambda: _in_sentences(lambda: uvloop.run(_prepare(settings))))
-    if prepared is None:
+    told = in_a_child(lambda: _in_sentences(lambda: uvloop.run(_prepare(settings))))
+    if told is None:
         return 1
-    identity, owner_code = msgspec.json.decode(prepared, type=tuple[str, str | None])
-
-    def stop_listening() -> None:
-        for listener in filter(None, listeners):
-            listener.close()
+    prepared, owner_code = msgspec.json.decode(told, type=tuple[bootstrap.Prepared, str | None])
 
     return Supervisor(
         settings.workers,
-        lambda life: _in_sentences(lambda: uvloop.run(_work(settings, identity, listeners, regions, life))),
-        ready=partial(ready, url_of(listeners.requests), owner_code),
-        stopping=stop_listening,
+        lambda life: _in_sentences(
+            lambda: uvloop.run(_work(settings, prepared, listeners, regions, life)), say=_log_failure
+        ),
+        ready=partial(ready, listeners.url, owner_code),
+        stopping=listeners.close,
         ended=lambda slot: regions[slot].die(),
     ).run()
 
@@ -52,15 +50,19 @@ async def _prepare(settings: Settings) -> bytes:
     A worker that starts later can do so while the database is away, and say so to whoever asks.
     """
     async with bootstrap.at_hand(settings) as dawr:
-        return msgspec.json.encode((await dawr.store.identity(), await dawr.accounts.owner_code()))
+        return msgspec.json.encode((dawr.prepared, await dawr.accounts.owner_code()))
 
 
 async def _work(
-    settings: Settings, identity: str, listeners: bootstrap.Listeners, regions: Sequence[Region], life: Life
+    settings: Settings,
+    prepared: bootstrap.Prepared,
+    listeners: bootstrap.Listeners,
+    regions: Sequence[Region],
+    life: Life,
 ) -> None:
     """`regions`: where each worker counts."""
     instruments = bootstrap.instruments_of(settings, regions, life.slot)
-    async with bootstrap.running(settings, instruments, identity=identity, slot=life.slot) as dawr:
+    async with bootstrap.running(settings, instruments, prepared=prepared, slot=life.slot) as dawr:
         await dawr.store.warm_up()
         bootstrap.system.collect_garbage_seldom()
         server = bootstrap.web_server(dawr, listeners, lambda _: life.say_ready())
@@ -85,11 +87,18 @@ def _told(file: int, what: Callable[[], None]) -> Iterator[None]:
         loop.remove_reader(file)
 
 
-def _in_sentences(work: Callable[[], T]) -> T:
+def _in_sentences(
+    work: Callable[[], T], *, say: Callable[[click.ClickException], None] = click.ClickException.show
+) -> T:
     """What is wrong is said by the process that finds it; the parent only sees that it ended."""
     try:
         with sentences():
             return work()
     except click.ClickException as error:
-        error.show()
+        say(error)
         raise SystemExit(error.exit_code) from error
+
+
+def _log_failure(error: click.ClickException) -> None:
+    """The command has begun to serve: its log is read by machines."""
+    structlog.get_logger("dawr").error("worker.failed", reason=error.message)

@@ -24,7 +24,7 @@ password_option = click.option("--password-stdin", is_flag=True, help="Read the 
 class StaffChange(msgspec.Struct, frozen=True):
     """What `dawr staff` asks for."""
 
-    verb: Literal["add", "role", "disable", "enable", "password"]
+    verb: Literal["add", "role", "disable", "enable", "password", "unlock"]
     username: str
     venue: str | None = None
     role: Role | None = None
@@ -34,7 +34,7 @@ class StaffChange(msgspec.Struct, frozen=True):
 
 @click.group("staff")
 def command() -> None:
-    """Add staff, change their roles and passwords, disable and enable them."""
+    """Add staff, change their roles and passwords, disable, enable and unlock them."""
 
 
 @command.command("add")
@@ -46,7 +46,7 @@ def command() -> None:
 def add(*, data: str | None, venue: str | None, role: Role, password_stdin: bool, name: str) -> None:
     """Add NAME to a venue. Whoever has an account already keeps their password."""
     settings = settings_of(data=data)
-    slug = venue or settings.clinic_venue
+    slug = one_writer.chosen_venue(settings, venue)
     _write(settings, StaffChange("add", name, slug, role, _given_password(from_stdin=password_stdin)))
 
 
@@ -58,7 +58,7 @@ def add(*, data: str | None, venue: str | None, role: Role, password_stdin: bool
 def change_role(data: str | None, venue: str | None, name: str, role: Role) -> None:
     """Give NAME another ROLE at a venue."""
     settings = settings_of(data=data)
-    _write(settings, StaffChange("role", name, venue or settings.clinic_venue, role))
+    _write(settings, StaffChange("role", name, one_writer.chosen_venue(settings, venue), role))
 
 
 @command.command("disable")
@@ -89,13 +89,21 @@ def password(*, data: str | None, password_stdin: bool, name: str) -> None:
     _write(settings_of(data=data), StaffChange("password", name, password=given))
 
 
+@command.command("unlock")
+@data_option
+@click.argument("name")
+def unlock(data: str | None, name: str) -> None:
+    """Let NAME try passwords again, at once and from everywhere."""
+    _write(settings_of(data=data), StaffChange("unlock", name))
+
+
 @command.command("list")
 @data_option
 @venue_option
 def list_staff(data: str | None, venue: str | None) -> None:
     """Print who works at a venue: name, role, and whether they are disabled."""
     settings = settings_of(data=data)
-    for member in one_writer.look(settings, venue or settings.clinic_venue, LookAtStaff()):
+    for member in one_writer.look(settings, one_writer.chosen_venue(settings, venue), LookAtStaff()):
         state = "" if member.is_active else "  disabled"
         click.echo(f"{member.username}  {member.role}{state}")
 
@@ -141,18 +149,21 @@ async def _set_password(dawr: Dawr, name: str, given: str | None) -> str:
 
 
 async def _everywhere(dawr: Dawr, name: str, verb: str) -> str:
+    if verb == "unlock":
+        await dawr.accounts.unlock(name)
+        return f"{name} is unlocked: wrong passwords from before no longer count."
     if verb == "disable":
         await dawr.accounts.disable(name, origin=COMMAND_LINE)
     elif verb == "enable":
         await dawr.accounts.enable(name, origin=COMMAND_LINE)
     else:
-        raise InvalidValue("venue", "Say at which venue.")
+        raise InvalidValue("venue", "which-venue")
     return f"{name} is {verb}d everywhere."
 
 
 def _role(change: StaffChange) -> Role:
     if change.role is None:
-        raise InvalidValue("role", "Say which role.")
+        raise InvalidValue("role", "which-role")
     return change.role
 
 

@@ -43,7 +43,7 @@ def command() -> None:
 def new(data: str | None, venue: str | None, kind: TokenKind, role: Role | None, name: str) -> None:
     """Make a token and print it. It is told this once."""
     settings = settings_of(data=data)
-    _write(settings, NewToken(venue or settings.clinic_venue, kind, name, role))
+    _write(settings, NewToken(one_writer.chosen_venue(settings, venue), kind, name, role))
 
 
 @command.command("revoke")
@@ -60,7 +60,7 @@ def revoke(data: str | None, token_id: str) -> None:
 def list_tokens(data: str | None, venue: str | None) -> None:
     """Print a venue's tokens: id, kind, role, name, and whether it is revoked."""
     settings = settings_of(data=data)
-    for token in one_writer.look(settings, venue or settings.clinic_venue, LookAtTokens()):
+    for token in one_writer.look(settings, one_writer.chosen_venue(settings, venue), LookAtTokens()):
         state = "" if token.is_active else "  revoked"
         click.echo(f"{token.token_id}  {token.kind}  {token.role}  {token.name}{state}")
 

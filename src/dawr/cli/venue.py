@@ -1,7 +1,10 @@
-"""`dawr venue`: list venues, print one's set-up, or set one up from a file. Also while the server runs."""
+"""`dawr venue`: begin a venue's file, set one up from it, list venues, print one. Also while the server runs."""
 
 import asyncio
-from typing import BinaryIO
+import tomllib
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, BinaryIO, get_args
 
 import click
 import msgspec
@@ -10,13 +13,33 @@ from dawr import bootstrap
 from dawr.cli import one_writer
 from dawr.cli.options import data_option, settings_of
 from dawr.domain import Venue
+from dawr.domain.venue import VenueKind
 from dawr.operations.snapshots import LookAtVenue
 from dawr.settings import Settings
+from dawr.web.misfits import misfit
+from dawr.web.wording import ENGLISH, say, words_in
 
 
 @click.group("venue")
 def command() -> None:
-    """List venues, print one, or set one up."""
+    """Begin a venue's file, set one up, list venues, or print one."""
+
+
+@command.command("new")
+@click.option("--kind", type=click.Choice(get_args(VenueKind)), default="clinic", show_default=True, help="What it is.")
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+def new(kind: VenueKind, file: Path | None) -> None:
+    """Write a file to begin with to FILE: its comments say what to change. It is named after its kind by default."""
+    target = file or Path(f"{kind}.toml")
+    text = (files("dawr.cli") / "new_venues" / f"{kind}.toml").read_text(encoding="utf-8")
+    try:
+        with target.open("x", encoding="utf-8") as opened:
+            opened.write(text.replace("Etc/UTC", bootstrap.system.local_zone()))
+    except FileExistsError as error:
+        raise click.ClickException(f"{target} is there already, and stays as it is: choose another name.") from error
+    except OSError as error:
+        raise click.ClickException(f"{target} cannot be written: {error.strerror}.") from error
+    click.echo(f"{target} is ready to be changed. Then: dawr venue apply {target}")
 
 
 @command.command("list")
@@ -33,21 +56,34 @@ def list_venues(data: str | None) -> None:
 def show(data: str | None, slug: str) -> None:
     """Print a venue's set-up as JSON, ready to be changed and applied again."""
     venue, _ = one_writer.look(settings_of(data=data), slug, LookAtVenue())
-    click.echo(msgspec.json.format(msgspec.json.encode(venue)).decode())
+    click.echo(msgspec.json.format(msgspec.json.encode(venue.as_written())).decode())
 
 
 @command.command("apply")
 @data_option
 @click.argument("file", type=click.File("rb"))
 def apply(data: str | None, file: BinaryIO) -> None:
-    """Make the venue that FILE describes, or change it (- is standard input)."""
-    try:
-        document = msgspec.json.decode(file.read(), type=dict[str, object])
-        venue = msgspec.convert({"id": "", **document}, Venue)
-    except msgspec.MsgspecError as error:
-        raise click.ClickException(f"{file.name} does not describe a venue: {error}.") from error
+    """Make the venue that FILE describes, in TOML or JSON, or change it (- is standard input)."""
+    venue = _described(file.read(), file.name)
     venue_id = one_writer.write(settings_of(data=data), "set-up", venue, lambda dawr: dawr.set_up(venue))
     click.echo(f"Venue {venue.slug} is set up ({venue_id}).")
+
+
+def _described(document: bytes, name: str) -> Venue:
+    try:
+        return msgspec.convert({"id": "", **_read(document)}, Venue)
+    except msgspec.ValidationError as error:
+        why = say(words_in(ENGLISH).misfits, misfit(error, Venue), ENGLISH)
+    except (msgspec.DecodeError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        why = f"it cannot be read: {error}."
+    raise click.ClickException(f"{name} does not describe a venue: {why}")
+
+
+def _read(document: bytes) -> dict[str, Any]:
+    """What begins with a bracket is JSON: no venue's TOML does."""
+    if document.lstrip().startswith((b"{", b"[")):
+        return msgspec.json.decode(document, type=dict[str, Any])
+    return tomllib.loads(document.decode("utf-8-sig"))
 
 
 async def _slugs(settings: Settings) -> list[str]:

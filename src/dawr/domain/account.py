@@ -17,7 +17,8 @@ from dawr.domain.venue import VenueId
 
 AccountId = staff.AccountId
 
-USERNAME: Final = re.compile(rf"[a-z0-9._@-]{{2,{LONGEST_USERNAME}}}")
+SHORTEST_USERNAME: Final = 2
+USERNAME: Final = re.compile(rf"[a-z0-9._@-]{{{SHORTEST_USERNAME},{LONGEST_USERNAME}}}")
 SHORTEST_PASSWORD: Final = 8
 LONGEST_PASSWORD: Final = 128
 
@@ -53,6 +54,8 @@ class Account(msgspec.Struct, frozen=True):
     password_hash: str
     created_at: int
     disabled_at: int | None = None
+    unlocked_at: int | None = None
+    """Wrong passwords from before hold nobody back."""
 
 
 class Session(msgspec.Struct, frozen=True):
@@ -86,22 +89,19 @@ def checked_username(username: str) -> str:
     """The name in lower case, or a sentence about what is wrong with it."""
     lowered = username.strip().lower()
     if not USERNAME.fullmatch(lowered):
-        raise InvalidValue(
-            "username",
-            f"A username has 2 to {LONGEST_USERNAME} characters: letters a to z, digits, dot, underscore, hyphen, @.",
-        )
+        raise InvalidValue("username", "username", least=SHORTEST_USERNAME, most=LONGEST_USERNAME)
     return lowered
 
 
 def checked_password(password: str, *, username: str) -> str:
     """The password as it is, or a sentence about what is wrong with it. The sentence never repeats it."""
     if not SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD:
-        raise InvalidValue("password", f"A password has {SHORTEST_PASSWORD} to {LONGEST_PASSWORD} characters.")
+        raise InvalidValue("password", "password-length", least=SHORTEST_PASSWORD, most=LONGEST_PASSWORD)
     lowered = password.lower()
     if lowered == username.lower():
-        raise InvalidValue("password", "The password is the username: choose another.")
+        raise InvalidValue("password", "password-is-username")
     if lowered in COMMON_PASSWORDS or _is_a_run(lowered):
-        raise InvalidValue("password", "This password is among the first that anybody tries: choose another.")
+        raise InvalidValue("password", "password-common")
     return password
 
 

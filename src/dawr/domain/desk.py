@@ -44,5 +44,5 @@ def closed(venue_id: VenueId, desk_id: DeskId) -> DeskNow:
 
 def checked_break(until: int, now: int) -> int:
     if not now < until <= now + LONGEST_BREAK_MS:
-        raise InvalidValue("until", "A break ends later than now, and within 12 hours.")
+        raise InvalidValue("until", "break-end", hours=12)
     return until

@@ -24,4 +24,4 @@ def read_digits(text: str, *, field: str, least: int, most: int) -> str:
     for script in SCRIPTS:
         if least <= len(typed) <= most and all(digit in script for digit in typed):
             return "".join(str(script.index(digit)) for digit in typed)
-    raise InvalidValue(field, f"Type {least} to {most} digits, all of one script.")
+    raise InvalidValue(field, "digits", least=least, most=most)

@@ -80,6 +80,8 @@ class TicketFacts(msgspec.Struct, frozen=True, omit_defaults=True):
     """How many were."""
     moved_from: Place | None = None
     """The place among the waiting that it had, as it sorts, if it has another one now."""
+    unannounced: bool = False
+    """Of a call: nobody was called out, for whoever waits was finished in one step."""
 
 
 _encode = msgspec.json.Encoder().encode
@@ -92,6 +94,7 @@ class More(msgspec.Struct, frozen=True):
     next: QueueId | None = None
     why: Why | None = None
     overtaken: int = 0
+    unannounced: bool = False
 
 
 NOTHING_MORE = More()
@@ -119,6 +122,7 @@ def ticket_data(
             more.why,
             more.overtaken,
             before.place if has_moved and before is not None else None,
+            more.unannounced,
         )
     ).decode()
 

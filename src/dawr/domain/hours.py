@@ -1,12 +1,18 @@
 """When a queue gives numbers: a week of opening spans, and dates that differ.
 
 Spans are minutes of the local day, so 08:00–16:00 stays 08:00–16:00 when the clocks
-change. A span that ends after midnight is written as two.
+change. A span that ends after midnight is written as two. People write and read them
+as `08:00-16:00`; stored and computed with they are minutes.
 """
 
+import re
+from collections.abc import Iterable
 from datetime import date, datetime, timedelta
+from itertools import pairwise
+from typing import Annotated, Any, cast
 
 import msgspec
+from msgspec import Meta
 
 from dawr.domain.day import local_time, moment_of
 from dawr.domain.errors import InvalidValue
@@ -14,15 +20,33 @@ from dawr.domain.errors import InvalidValue
 Span = tuple[int, int]
 """Opening and closing, in minutes after local midnight; the end is outside."""
 
+WrittenSpan = str | Annotated[tuple[int, ...], Meta(min_length=2, max_length=2)]
+"""As a document may have it: `08:00-16:00`, or its two minutes."""
+
+WRITTEN = re.compile(r"(\d{1,2}):([0-5]\d) ?[-–] ?(\d{1,2}):([0-5]\d)", re.ASCII)
+LONGEST_SHOWN = 40
 MINUTES_OF_A_DAY = 24 * 60
 DAYS_LOOKED_AHEAD = 14
 
 
 class Hours(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    week: tuple[tuple[Span, ...], ...]
+    week: tuple[tuple[WrittenSpan, ...], ...]
     """Seven days, Monday first; a day without spans is closed."""
-    exceptions: dict[str, tuple[Span, ...]] = {}
+    exceptions: dict[str, tuple[WrittenSpan, ...]] = {}
     """ISO date → its spans instead of the weekday's."""
+
+    def __post_init__(self) -> None:
+        """However they were written, spans are minutes from here on."""
+        force = msgspec.structs.force_setattr
+        force(self, "week", tuple(_in_minutes(spans) for spans in self.week))
+        force(self, "exceptions", {day: _in_minutes(spans) for day, spans in self.exceptions.items()})
+
+    def as_written(self) -> dict[str, Any]:
+        """For a document that people read."""
+        return {
+            "week": [_as_text(spans) for spans in self._week],
+            "exceptions": {day: _as_text(spans) for day, spans in self._exceptions.items()},
+        }
 
     def are_open(self, local: datetime) -> bool:
         minute = local.hour * 60 + local.minute
@@ -58,22 +82,59 @@ class Hours(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return None
 
     def _spans(self, local: datetime) -> tuple[Span, ...]:
-        exception = self.exceptions.get(local.date().isoformat())
-        return self.week[local.weekday()] if exception is None else exception
+        exception = self._exceptions.get(local.date().isoformat())
+        return self._week[local.weekday()] if exception is None else exception
+
+    @property
+    def _week(self) -> tuple[tuple[Span, ...], ...]:
+        return cast("tuple[tuple[Span, ...], ...]", self.week)
+
+    @property
+    def _exceptions(self) -> dict[str, tuple[Span, ...]]:
+        return cast("dict[str, tuple[Span, ...]]", self.exceptions)
+
+    @property
+    def every_day(self) -> tuple[tuple[Span, ...], ...]:
+        """The spans of each weekday and of each date that differs."""
+        return (*self._week, *self._exceptions.values())
 
 
 def checked(hours: Hours) -> Hours:
     """The hours themselves, or a sentence about what is wrong with them."""
     if len(hours.week) != 7:  # noqa: PLR2004 - a week has seven days
-        raise InvalidValue("hours", "Hours need seven days, Monday first.")
-    for spans in (*hours.week, *hours.exceptions.values()):
-        for start, end in spans:
-            if not 0 <= start < end <= MINUTES_OF_A_DAY:
-                raise InvalidValue("hours", f"Opening hours {start}–{end} are not within one day.")
+        raise InvalidValue("hours", "week")
+    for spans in hours.every_day:
+        for span in spans:
+            if not 0 <= span[0] < span[1] <= MINUTES_OF_A_DAY:
+                raise InvalidValue("hours", "span", span=written(span))
+        for earlier, later in pairwise(sorted(spans)):
+            if later[0] < earlier[1]:
+                raise InvalidValue("hours", "spans-overlap", span=written(earlier), other=written(later))
     for exception in hours.exceptions:
         if not _is_iso_date(exception):
-            raise InvalidValue("hours", f"{exception!r} is no date: write it as 2025-12-31.")
+            raise InvalidValue("hours", "date", date=exception)
     return hours
+
+
+def written(span: Span) -> str:
+    """`(480, 960)` is `08:00-16:00`. What is no time of a day stays a number of minutes."""
+    return "-".join(f"{minute // 60:02}:{minute % 60:02}" if minute >= 0 else str(minute) for minute in span)
+
+
+def _in_minutes(spans: Iterable[WrittenSpan]) -> tuple[Span, ...]:
+    return tuple(_read(span) if isinstance(span, str) else (span[0], span[1]) for span in spans)
+
+
+def _read(text: str) -> Span:
+    found = WRITTEN.fullmatch(text.strip())
+    if found is None:
+        raise InvalidValue("hours", "span-form", span=text[:LONGEST_SHOWN])
+    from_hour, from_minute, to_hour, to_minute = map(int, found.groups())
+    return from_hour * 60 + from_minute, to_hour * 60 + to_minute
+
+
+def _as_text(spans: Iterable[Span]) -> list[str]:
+    return [written(span) for span in spans]
 
 
 def _is_iso_date(text: str) -> bool:

@@ -85,29 +85,29 @@ def check(journeys: Iterable[Journey], known: Mapping[QueueId, Queue]) -> None:
         for word in sorted(journey.words):
             for other in taken.setdefault(word, []):
                 if other.id == journey.id or is_for(other.audience, journey.audience):
-                    raise InvalidValue("journeys", f"Two journeys of one audience answer to {word!r}.")
+                    raise InvalidValue("journeys", "two-journeys", word=word)
             taken[word].append(journey)
 
 
 def check_walks(walks: Walks) -> None:
     for minutes in (minutes for ways in walks.values() for minutes in ways.values()):
         if not 0 <= minutes <= LONGEST_WALK_MINUTES:
-            raise InvalidValue("walking_minutes", f"A walk takes 0 to {LONGEST_WALK_MINUTES} minutes.")
+            raise InvalidValue("walking_minutes", "range", least=0, most=LONGEST_WALK_MINUTES)
 
 
 def _check_stages(journey: Journey, known: Mapping[QueueId, Queue]) -> None:
     queues.must_be_code("journey", journey.id)
-    queues.must_have_name("Journey", journey.id, journey.name)
+    queues.must_have_name("journey", journey.id, journey.name)
     for alias in journey.aliases:
         if not 0 < len(alias.strip()) <= LONGEST_WORD or not alias.isprintable():
-            raise InvalidValue("journeys", f"An alias of journey {journey.id} is empty, too long or cannot be shown.")
+            raise InvalidValue("journeys", "journey-alias", journey=journey.id, most=LONGEST_WORD)
     if not 1 <= len(journey.stages) <= MOST_STAGES:
-        raise InvalidValue("journeys", f"Journey {journey.id} needs 1 to {MOST_STAGES} stages.")
+        raise InvalidValue("journeys", "journey-stages", journey=journey.id, most=MOST_STAGES)
     codes = [stage.queue for stage in journey.stages]
     for place, code in enumerate(codes):
         if code not in known:
-            raise InvalidValue("journeys", f"Journey {journey.id} leads to {code!r}, which is no queue of this venue.")
+            raise InvalidValue("journeys", "journey-leads-nowhere", journey=journey.id, queue=code)
         if code in codes[:place]:
-            raise InvalidValue("journeys", f"Journey {journey.id} leads to {code!r} twice.")
+            raise InvalidValue("journeys", "journey-leads-twice", journey=journey.id, queue=code)
         if not is_for(known[code].audience, journey.audience):
-            raise InvalidValue("journeys", f"Journey {journey.id} leads to {code!r}, which is for others.")
+            raise InvalidValue("journeys", "journey-audience", journey=journey.id, queue=code)

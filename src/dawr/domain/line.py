@@ -37,10 +37,12 @@ class Line(msgspec.Struct, frozen=True):
     missed: int = 0
     finished: int = 0
     current_number: int | None = None
-    """The number called last."""
+    """The number called last. Calling again does not change it, nor does finishing somebody who waits."""
     calls: int = 0
     waits_ms: int = 0
     services_ms: int = 0
+    begins_behind: int = 0
+    """The number before its first. Above 0 where another database gave those up to it, or may have."""
 
     @property
     def key(self) -> LineKey:
@@ -75,17 +77,23 @@ class Line(msgspec.Struct, frozen=True):
     @property
     def used(self) -> int:
         """How much of the day's capacity is used."""
-        return self.used_before + self.last_number
+        return self.place_of(self.last_number)
 
-    def next_round(self) -> "Line":
-        """A new round at number 1. Who was not served gives their place in the day's capacity back."""
+    def place_of(self, number: int) -> int:
+        """Which place of the day's capacity a number of this line has."""
+        return self.used_before + number - self.begins_behind
+
+    def next_round(self, *, behind: int = 0) -> "Line":
+        """A new round at number 1, or behind another one. Who was not served gives their place of the capacity back."""
         given_back = self.people_waiting + self.held + self.missed
         return Line(
             venue_id=self.venue_id,
             queue_id=self.queue_id,
             day=self.day,
             round=self.round + 1,
+            last_number=behind,
             used_before=self.used - given_back,
+            begins_behind=behind,
         )
 
     def has_ended(self, ticket: Ticket) -> bool:
@@ -94,15 +102,16 @@ class Line(msgspec.Struct, frozen=True):
             return False
         return ticket.day < self.day or ticket.state in ENDED_BY_A_RESET
 
-    def counting(self, before: Ticket | None, after: Ticket) -> "Line":
-        """The line after one of its tickets changed."""
+    def counting(self, before: Ticket | None, after: Ticket, *, announced: bool = True) -> "Line":
+        """The line after one of its tickets changed; `announced` is whether whoever was called was called out."""
         changed: dict[str, int] = {}
         waiting = self.waiting
         if before is not None:
             waiting = self._step(changed, waiting, before, -1)
         waiting = self._step(changed, waiting, after, +1)
         if after.state == "called" and before is not None and before.state == "waiting":
-            changed["current_number"] = after.number
+            if announced:
+                changed["current_number"] = after.number
             changed["calls"] = self.calls + 1
             changed["waits_ms"] = self.waits_ms + (after.waited_ms or 0)
         elif after.state == "finished":

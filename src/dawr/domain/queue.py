@@ -94,6 +94,7 @@ class Queue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 LONGEST_CODE = 32
+LONGEST_PREFIX = 4
 LARGEST_CAPACITY = 100_000
 MOST_NEAR_TURN = 100
 LONGEST_SERVICE_SECONDS = 8 * 60 * 60
@@ -109,21 +110,23 @@ def checked(queue: Queue) -> Queue:
     """The queue itself, or a sentence about what is wrong with it."""
     for code in (queue.id, *queue.aliases):
         must_be_code("queue", code)
-    must_have_name("Queue", queue.id, queue.name)
-    if len(queue.prefix) > 4 or not queue.prefix.isprintable():  # noqa: PLR2004
-        raise InvalidValue("prefix", f"The prefix of queue {queue.id} is longer than 4 characters, or cannot be shown.")
+    must_have_name("queue", queue.id, queue.name)
+    if len(queue.prefix) > LONGEST_PREFIX or not queue.prefix.isprintable():
+        raise InvalidValue("prefix", "queue-prefix", queue=queue.id, most=LONGEST_PREFIX)
     if queue.capacity is not None and not 0 <= queue.capacity <= LARGEST_CAPACITY:
-        raise InvalidValue("capacity", f"The capacity of queue {queue.id} is not between 0 and {LARGEST_CAPACITY}.")
+        raise InvalidValue("capacity", "range-of-queue", queue=queue.id, least=0, most=LARGEST_CAPACITY)
     if not 0 <= queue.reserve <= LARGEST_CAPACITY:
-        raise InvalidValue("reserve", f"The reserve of queue {queue.id} is not between 0 and {LARGEST_CAPACITY}.")
+        raise InvalidValue("reserve", "range-of-queue", queue=queue.id, least=0, most=LARGEST_CAPACITY)
     if not 1 <= queue.mean_service_seconds <= LONGEST_SERVICE_SECONDS:
-        raise InvalidValue("mean_service_seconds", f"The mean service of queue {queue.id} is not between 1 s and 8 h.")
+        raise InvalidValue(
+            "mean_service_seconds", "range-of-queue", queue=queue.id, least=1, most=LONGEST_SERVICE_SECONDS
+        )
     if not 0 <= queue.near_turn <= MOST_NEAR_TURN:
-        raise InvalidValue("near_turn", f"Near turn of queue {queue.id} is not between 0 and {MOST_NEAR_TURN}.")
+        raise InvalidValue("near_turn", "range-of-queue", queue=queue.id, least=0, most=MOST_NEAR_TURN)
     for timer, (least, most) in TIMERS.items():
         seconds = getattr(queue, timer)
         if seconds is not None and not least <= seconds <= most:
-            raise InvalidValue(timer, f"The {timer} of queue {queue.id} is not between {least} and {most} seconds.")
+            raise InvalidValue(timer, "range-of-queue", queue=queue.id, least=least, most=most)
     if queue.hours is not None:
         opening_hours.checked(queue.hours)
     return queue
@@ -132,12 +135,10 @@ def checked(queue: Queue) -> Queue:
 def must_have_name(kind: str, code: str, name: Mapping[str, str]) -> None:
     """In at least one language, and in each something that can be shown."""
     if not name or not all(language.strip() and text.strip() and text.isprintable() for language, text in name.items()):
-        raise InvalidValue("name", f"{kind} {code} needs a name in at least one language, and none that is empty.")
+        raise InvalidValue("name", "name-of", kind=kind, code=code)
 
 
 def must_be_code(kind: str, code: str) -> None:
     allowed = code.replace("-", "").replace("_", "")
     if not (0 < len(code) <= LONGEST_CODE and allowed.isascii() and allowed.isalnum() and code == code.lower()):
-        raise InvalidValue(
-            kind, f"{code!r} is no {kind} code: use 1 to {LONGEST_CODE} lower-case letters, digits, - and _."
-        )
+        raise InvalidValue(kind, "code", code=code, kind=kind, most=LONGEST_CODE)

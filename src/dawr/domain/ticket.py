@@ -171,7 +171,12 @@ class Ticket(msgspec.Struct, frozen=True):
     @property
     def waited_ms(self) -> int | None:
         """Never less than nothing, though a clock may have stepped back meanwhile."""
-        return None if self.called_at is None else max(0, self.called_at - (self.rejoined_at or self.issued_at))
+        return None if self.called_at is None else max(0, self.called_at - self.waits_since)
+
+    @property
+    def waits_since(self) -> int:
+        """When the wait began that a call ends."""
+        return self.rejoined_at or self.issued_at
 
     @property
     def served_ms(self) -> int | None:
@@ -208,9 +213,9 @@ def checked_visitor(visitor: str, *, field: str = "visitor") -> str:
     trimmed = (visitor if visitor.isascii() else normalize("NFC", visitor)).strip()
     visible = trimmed if trimmed.isprintable() else trimmed.translate(JOINERS)
     if not visible.strip():
-        raise InvalidValue(field, "The visitor needs a name or a number: it is empty.")
+        raise InvalidValue(field, "visitor-empty")
     if len(trimmed) > LONGEST_VISITOR:
-        raise InvalidValue(field, f"The visitor's name is longer than {LONGEST_VISITOR} characters.")
+        raise InvalidValue(field, "visitor-long", most=LONGEST_VISITOR)
     if not visible.isprintable():
-        raise InvalidValue(field, "The visitor's name has characters that cannot be shown.")
+        raise InvalidValue(field, "visitor-unprintable")
     return trimmed

@@ -43,17 +43,17 @@ def checked_role(kind: TokenKind, role: Role | None) -> Role:
     """A device has its fixed role; an API token has the one that is asked for."""
     if kind == "api":
         if role is None:
-            raise InvalidValue("role", "Say which role the token has: viewer, staff, manager or owner.")
+            raise InvalidValue("role", "which-role")
         return role
     if role not in {None, ROLE_OF_A_DEVICE}:
-        raise InvalidValue("role", f"A {kind} token has the role {ROLE_OF_A_DEVICE}.")
+        raise InvalidValue("role", "role-of-device", kind=kind, role=ROLE_OF_A_DEVICE)
     return ROLE_OF_A_DEVICE
 
 
 def checked_name(name: str) -> str:
     trimmed = name.strip()
     if not 1 <= len(trimmed) <= LONGEST_NAME or not trimmed.isprintable():
-        raise InvalidValue("name", f"A token's name has 1 to {LONGEST_NAME} characters that can be shown.")
+        raise InvalidValue("name", "token-name", most=LONGEST_NAME)
     return trimmed
 
 

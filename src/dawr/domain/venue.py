@@ -3,8 +3,9 @@
 Read whole, cached by its version, and never half-changed: a change is a new Venue.
 """
 
+from collections.abc import Iterable, Sequence
 from enum import Enum
-from typing import Literal, NewType
+from typing import Any, Literal, NewType
 from zoneinfo import available_timezones
 
 import msgspec
@@ -13,7 +14,7 @@ from dawr.domain import journey
 from dawr.domain import queue as queues
 from dawr.domain.day import Day, end_of_day, later_of, service_day
 from dawr.domain.digits import LONGEST_PIN, digits_for
-from dawr.domain.errors import InvalidValue, UnknownDesk, UnknownQueue, VenueInactive
+from dawr.domain.errors import InvalidValue, UnknownDesk, UnknownQueue, UnknownVenue, VenueInactive
 from dawr.domain.journey import Journey
 from dawr.domain.queue import Audience, Queue, QueueId
 
@@ -21,6 +22,7 @@ VenueId = NewType("VenueId", str)
 """A short code that every public id and secret of the venue begins with."""
 
 DeskId = NewType("DeskId", str)
+VenueKind = Literal["clinic", "restaurant", "office"]
 
 
 class Unnamed(Enum):
@@ -56,7 +58,7 @@ class Venue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     slug: str
     name: dict[str, str]
     zone: str
-    kind: Literal["clinic", "restaurant", "office"] = "clinic"
+    kind: VenueKind = "clinic"
     active: bool = True
     """An inactive venue takes nobody; who waits there is still served."""
     day_start: int = 5 * 60
@@ -111,12 +113,42 @@ class Venue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """When the next service day begins."""
         return end_of_day(day, zone=self.zone, day_start=self.day_start)
 
+    def as_written(self) -> dict[str, Any]:
+        """As a document that people read and change: with hours like `08:00-16:00`."""
+        document: dict[str, Any] = msgspec.to_builtins(self)
+        for queue, said in zip(self.queues, document["queues"], strict=True):
+            if queue.hours is not None:
+                said["hours"] = queue.hours.as_written()
+        return document
+
     def with_queue(self, changed: Queue) -> "Venue":
         return msgspec.structs.replace(
             self, queues=tuple(changed if queue.id == changed.id else queue for queue in self.queues)
         )
 
 
+def clinic_among(venues: Iterable[Venue], *, called: str) -> Venue:
+    """Which one the clinic door opens to: the one that is called so, by slug or id; the only clinic, if none is."""
+    if called:
+        for venue in venues:
+            if called in {venue.slug, venue.id}:
+                return venue
+        raise UnknownVenue(called[: queues.LONGEST_CODE], why="setting")
+    clinics = {venue.slug: venue for venue in venues if venue.kind == "clinic"}
+    return clinics[only_one(sorted(clinics), kind="clinic")]
+
+
+def only_one(slugs: Sequence[str], *, kind: Literal["clinic", "venue"]) -> str:
+    """Whoever does not say which means the only one there is."""
+    if len(slugs) == 1:
+        return slugs[0]
+    if not slugs:
+        raise UnknownVenue(why=f"no-{kind}")
+    shown = ", ".join(slugs[:MOST_SHOWN]) + (", …" if len(slugs) > MOST_SHOWN else "")
+    raise UnknownVenue(why=f"several-{kind}s", count=len(slugs), venues=shown, example=slugs[0])
+
+
+MOST_SHOWN = 5
 LATEST_DAY_START = 12 * 60
 LONGEST_CODE_PREFIX = 12
 ZONES_OF_NO_PLACE = frozenset({"localtime", "Factory"})
@@ -126,17 +158,17 @@ ZONES_OF_NO_PLACE = frozenset({"localtime", "Factory"})
 def checked(venue: Venue) -> Venue:
     """The venue itself, or a sentence about what is wrong with it."""
     queues.must_be_code("venue", venue.slug)
-    queues.must_have_name("Venue", venue.slug, venue.name)
+    queues.must_have_name("venue", venue.slug, venue.name)
     if venue.zone not in available_timezones() - ZONES_OF_NO_PLACE:
-        raise InvalidValue("zone", f"{venue.zone!r} is not an IANA time zone.")
+        raise InvalidValue("zone", "zone", zone=venue.zone)
     if not 0 <= venue.day_start <= LATEST_DAY_START:
-        raise InvalidValue("day_start", "The service day begins between 00:00 and 12:00.")
+        raise InvalidValue("day_start", "day-start")
     codes: set[str] = set()
     for queue in venue.queues:
         queues.checked(queue)
         for code in (queue.id, *queue.aliases):
             if code in codes:
-                raise InvalidValue("queues", f"Two queues answer to {code!r}.")
+                raise InvalidValue("queues", "two-queues", queue=code)
             codes.add(code)
     _check_desks(venue)
     journey.check(venue.journeys, {queue.id: queue for queue in venue.queues})
@@ -148,21 +180,21 @@ def checked(venue: Venue) -> Venue:
 def _check_codes(venue: Venue) -> None:
     digits, needed = venue.pin_digits, digits_for(len(venue.queues))
     if digits is not None and not needed <= digits <= LONGEST_PIN:
-        raise InvalidValue("pin_digits", f"PINs of {len(venue.queues)} queues have {needed} to {LONGEST_PIN} digits.")
+        raise InvalidValue("pin_digits", "pin-digits", queues=len(venue.queues), least=needed, most=LONGEST_PIN)
     prefix = venue.code_prefix.replace("-", "")
     if len(venue.code_prefix) > LONGEST_CODE_PREFIX or (prefix and not (prefix.isascii() and prefix.isalnum())):
-        raise InvalidValue("code_prefix", f"Session codes begin with at most {LONGEST_CODE_PREFIX} letters and digits.")
+        raise InvalidValue("code_prefix", "code-prefix", most=LONGEST_CODE_PREFIX)
 
 
 def _check_desks(venue: Venue) -> None:
     known = {queue.id for queue in venue.queues}
     for number, desk in enumerate(venue.desks):
         queues.must_be_code("desk", desk.id)
-        queues.must_have_name("Desk", desk.id, desk.name)
+        queues.must_have_name("desk", desk.id, desk.name)
         if any(desk.id == other.id for other in venue.desks[:number]):
-            raise InvalidValue("desks", f"Two desks are called {desk.id!r}.")
+            raise InvalidValue("desks", "two-desks", desk=desk.id)
         for place, queue in enumerate(desk.queues):
             if queue not in known:
-                raise InvalidValue("desks", f"Desk {desk.id} serves {queue!r}, which is no queue of this venue.")
+                raise InvalidValue("desks", "desk-serves-nothing", desk=desk.id, queue=queue)
             if queue in desk.queues[:place]:
-                raise InvalidValue("desks", f"Desk {desk.id} serves {queue!r} twice.")
+                raise InvalidValue("desks", "desk-serves-twice", desk=desk.id, queue=queue)

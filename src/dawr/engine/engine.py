@@ -9,17 +9,24 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 from zlib import crc32
 
-from dawr.domain import NOBODY, Event, Origin, VenueId
+import structlog
+
+from dawr.domain import NOBODY, Event, Origin, Venue, VenueId
 from dawr.domain.errors import Refused, UnknownVenue
+from dawr.domain.venue import clinic_among
 from dawr.engine.deciding import Command, look_at
 from dawr.engine.lane import Cached, Lane, Listener
 from dawr.operations.operation import Operation, R, View
-from dawr.ports import Busy, Clock, Stopping, Store
+from dawr.ports import Busy, Clock, Session, Stopping, Store, StoreDamaged, StoreFault
 from dawr.reliability.correlation import current_trace
 from dawr.reliability.idempotency import Claim, Reply
 from dawr.reliability.lease import Fence
 
+log = structlog.get_logger("dawr.engine")
+
 LONGEST_SLUG = 32
+CLINIC_SECONDS = 1.0
+NO_CLINIC = (0.0, VenueId(""))
 READY_SECONDS = 1.0
 """How long it stays believed that the store takes commands: to ask it is a commit, and anybody may ask us."""
 
@@ -45,9 +52,11 @@ class Engine:
         self._stopping = False
         self._pinging = asyncio.Lock()
         self._ready_until = 0.0
+        self._is_damaged = False
         self._known_loop: asyncio.AbstractEventLoop | None = None
         self._venue_ids: dict[str, VenueId] = {}
         self._slugs: dict[VenueId, str] = {}
+        self._only_clinic = NO_CLINIC
 
     async def do(
         self, venue_id: VenueId, operation: Operation[R], *, origin: Origin = NOBODY, under: Fence | None = None
@@ -103,9 +112,47 @@ class Engine:
             raise UnknownVenue(venue_id[:LONGEST_SLUG])
         return self._slugs[venue_id]
 
+    async def venues(self) -> list[Venue]:
+        """Every venue as it is set up now, by slug."""
+        slugs = await self._store.venue_ids()
+
+        async def look(session: Session) -> list[Venue]:
+            return [session.venues[venue_id] for venue_id in slugs.values() if venue_id in session.venues]
+
+        return await self._store.read(slugs.values(), look)
+
+    async def clinic(self, *, called: str) -> VenueId:
+        """The venue that the clinic door opens to.
+
+        Which one is meant without a name is looked up once a second, by one for all: a venue may be added, or become
+        another kind.
+        """
+        if called:
+            return await self._clinic_called(called)
+        believed_until, clinic = self._only_clinic
+        if self._loop().time() >= believed_until:
+            self._only_clinic = (self._loop().time() + CLINIC_SECONDS if clinic else 0.0, clinic)
+            try:
+                clinic = clinic_among(await self.venues(), called="").id
+            except (Refused, StoreFault):
+                self._only_clinic = NO_CLINIC
+                raise
+            self._only_clinic = (self._loop().time() + CLINIC_SECONDS, clinic)
+        return clinic
+
+    async def _clinic_called(self, called: str) -> VenueId:
+        try:
+            return await self.find_venue(called)
+        except UnknownVenue:
+            raise UnknownVenue(called[:LONGEST_SLUG], why="setting") from None
+
     def name_of(self, venue_id: VenueId) -> str:
         """The same without asking the store: of a venue that nobody asked for yet, its id."""
         return self._slugs.get(venue_id, venue_id)
+
+    def now(self) -> int:
+        """By the clock that decides."""
+        return self._clock()
 
     @property
     def depth(self) -> int:
@@ -118,8 +165,18 @@ class Engine:
             raise Stopping
         async with self._pinging:
             if self._loop().time() >= self._ready_until:
-                await self._store.ping()
+                await self._ping()
                 self._ready_until = self._loop().time() + READY_SECONDS
+
+    async def _ping(self) -> None:
+        """A server asks every second, and damage stays: it is logged once."""
+        try:
+            await self._store.ping()
+        except StoreDamaged as damage:
+            if not self._is_damaged:
+                self._is_damaged = True
+                log.error("store.damaged", reason=str(damage))  # noqa: TRY400 - where it was met says nothing
+            raise
 
     async def stop(self) -> None:
         """Take nothing new, and finish what was accepted."""
@@ -139,4 +196,8 @@ class Engine:
         if len(lane) >= self._most_waiting:
             raise Busy
         lane.add(command)
-        return await command.future
+        try:
+            return await command.future
+        except StoreFault:
+            self._ready_until = 0.0
+            raise

@@ -135,8 +135,9 @@ class Lane:
         """The store is away: whoever waited too long already, or all if we stop, need not wait for it again."""
         overdue = asyncio.get_running_loop().time() - PATIENCE_SECONDS
         waiting = self._drain.waiting
+        kind = type(fault) if isinstance(fault, StoreAway) else StoreAway
         while waiting and (self._stopping or waiting[0].since < overdue):
-            _resolve([waiting.popleft()], [StoreAway(*fault.args)])
+            _resolve([waiting.popleft()], [kind(*fault.args)])
 
 
 def _fail(batch: list[Command[Any]], error: BaseException) -> None:

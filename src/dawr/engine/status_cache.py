@@ -2,16 +2,17 @@
 
 Nothing is decided by them. Whoever was answered sees what they wrote, in this process always, and
 through every other one as long as the shared store answers; without it others may see what
-was for `KEPT_MS` at most. What depends on the clock is no older than that either.
+was for `KEPT_MS` at most. Hours and days begin with a minute, and nothing is kept from one minute
+to the next: after closing time nobody is told that a queue is open.
 """
 
 import asyncio
 from collections.abc import Callable, Iterable
 from typing import Self
 
-from dawr.domain import Day, DeskNow, QueueId, Venue, VenueId
+from dawr.domain import QueueId, Venue, VenueId
 from dawr.engine.engine import Engine
-from dawr.operations.desks import LookAtVenueNow
+from dawr.operations.desks import LookAtVenueNow, VenueSnapshot
 from dawr.operations.rows import DESKS
 from dawr.operations.snapshots import AtMoment, LookAtQueue, LookAtVenue, QueueSnapshot
 from dawr.ports import Changes
@@ -19,6 +20,7 @@ from dawr.reliability.cache import Cache, Entries, MemoryEntries, SharedEntries
 from dawr.reliability.shared import Shared
 
 KEPT_MS = 1000
+MINUTE_MS = 60_000
 LEAD_MS, WAIT_SECONDS = 1000, 0.25
 """A look takes a few milliseconds: another process that began one and died is not waited for any longer."""
 PATIENCE_SECONDS, SHORT_PATIENCE_SECONDS = 0.1, 0.01
@@ -58,15 +60,20 @@ class StatusCache:
             return render(moment.venue, moment.seen)
 
         tags = (_queue_tag(venue_id, queue_id), _venue_tag(venue_id))
-        return await self._cache.get(f"{form}:{venue_id}:{queue_id}", look, tags=tags, ttl_ms=KEPT_MS)
+        key = f"{form}:{venue_id}:{queue_id}:{_minute(engine)}"
+        return await self._cache.get(key, look, tags=tags, ttl_ms=KEPT_MS)
 
     async def at_venue(
-        self, engine: Engine, venue_id: VenueId, form: str, render: Callable[[Venue, Day, list[DeskNow]], bytes]
+        self, engine: Engine, venue_id: VenueId, form: str, render: Callable[[VenueSnapshot], bytes]
     ) -> bytes:
-        async def look() -> bytes:
-            return render(*await engine.read(venue_id, LookAtVenueNow()))
+        """How all queues and desks of a venue stand."""
 
-        return await self._cache.get(f"{form}:{venue_id}", look, tags=(_venue_tag(venue_id),), ttl_ms=KEPT_MS)
+        async def look() -> bytes:
+            return render(await engine.read(venue_id, LookAtVenueNow()))
+
+        queues = await self._queue_ids(engine, venue_id)
+        tags = (_venue_tag(venue_id), *(_queue_tag(venue_id, queue_id) for queue_id in queues))
+        return await self._cache.get(f"{form}:{venue_id}:{_minute(engine)}", look, tags=tags, ttl_ms=KEPT_MS)
 
     async def outdate(self, changed: Iterable[Changes]) -> None:
         """Let go of what was kept from before these changes.
@@ -101,6 +108,19 @@ class StatusCache:
 
         key = f"{venue_id}:{code.lower()}"
         return QueueId((await self._names.get(key, look, tags=(_venue_tag(venue_id),), ttl_ms=KEPT_MS)).decode())
+
+    async def _queue_ids(self, engine: Engine, venue_id: VenueId) -> list[QueueId]:
+        async def look() -> bytes:
+            venue, _ = await engine.read(venue_id, LookAtVenue())
+            return " ".join(queue.id for queue in venue.queues).encode()
+
+        names = await self._names.get(venue_id, look, tags=(_venue_tag(venue_id),), ttl_ms=KEPT_MS)
+        return [QueueId(name) for name in names.decode().split()]
+
+
+def _minute(engine: Engine) -> int:
+    """Two are enough to tell one from the next: by the one after that, what was kept is too old."""
+    return engine.now() // MINUTE_MS % 2
 
 
 def _tags_of(changes: Changes) -> Iterable[str]:

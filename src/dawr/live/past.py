@@ -73,12 +73,13 @@ class Past:
             rows = (await session.load({venue_id: Wants(tickets=set(ids))}, depth=1))[venue_id]
             keys = {ticket.line_key for ticket in rows.tickets}
             lines = (await session.load({venue_id: Wants(lines=keys)}, depth=1))[venue_id].lines
-            used = {line.key: line.used_before for line in lines}
+            by_key = {line.key: line for line in lines}
             in_reserve = {
                 ticket.ticket_id
                 for ticket in rows.tickets
                 if (capacity := venue.queue(ticket.queue_id).capacity) is not None
-                and used.get(ticket.line_key, 0) + ticket.number > capacity
+                and (line := by_key.get(ticket.line_key)) is not None
+                and line.place_of(ticket.number) > capacity
             }
             return Tickets(session.heads[venue_id].version, rows.tickets, frozenset(in_reserve))
 

@@ -20,6 +20,7 @@ Counted = Callable[[str, str, int, int], None]
 
 class Line(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="event", tag="request", gc=False):
     at: str
+    level: Literal["info"]
     method: str
     route: str
     status: int
@@ -54,8 +55,9 @@ def _not_counted(*_: str | int) -> None:
 class AccessLog(LogBuffer):
     shows_operations = True
     count: Counted = staticmethod(_not_counted)
-    count_problem: Callable[[str], None] = staticmethod(_not_counted)
-    """Told the code of every problem that a caller is told."""
+    count_refusal: Callable[[str], None] = staticmethod(_not_counted)
+    count_error: Callable[[str], None] = staticmethod(_not_counted)
+    """Told the code of every problem that a caller is told: of what was refused, and of what failed here."""
 
     def begin(self) -> int:
         """When a request began, as `record` wants to know it."""
@@ -75,7 +77,7 @@ class AccessLog(LogBuffer):
         took = max(0, now - began)
         method = method if method in METHODS else OTHER_METHOD
         self.count(method, route, status, took)
-        self.add(Line(self.at(now), method, route, status, took // 10_000 / 100, correlation_id, actor, size))
+        self.add(Line(self.at(now), "info", method, route, status, took // 10_000 / 100, correlation_id, actor, size))
 
     def replayed(self, route: str, correlation_id: str) -> None:
         """A retry got the answer of the first try."""

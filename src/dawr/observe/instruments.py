@@ -9,6 +9,7 @@ from dawr import __version__
 from dawr.domain import Event, VenueId
 from dawr.observe.access_log import AccessLog, NoLog
 from dawr.observe.metrics import families
+from dawr.observe.metrics.families import Family
 from dawr.observe.metrics.metrics import Gauge, Metrics
 from dawr.observe.operation_log import log_committed
 from dawr.observe.tracing import Tracing
@@ -20,6 +21,8 @@ DOUBTED_SECONDS = 1.0
 """So long after a failure the store is not asked: it may be believed for a moment what was known before."""
 
 Gauges = Mapping[Gauge, Callable[[], float]]
+Tables = Mapping[Family, Callable[[], Mapping[tuple[str, ...], float]]]
+"""Gauges whose labels come and go."""
 
 
 class Instruments:
@@ -32,14 +35,21 @@ class Instruments:
         self.metrics = metrics or Metrics()
         self.tracing = tracing
         self._gauges: Gauges = {}
+        self._tables: Tables = {}
         self._ready: Callable[[], Awaitable[None]] | None = None
         self._scraping = asyncio.Lock()
         self._store_is_up = True
         self._failed_at = -math.inf
 
-    def watch(self, gauges: Gauges, ready: Callable[[], Awaitable[None]], name_of: Callable[[VenueId], str]) -> None:
+    def watch(
+        self,
+        gauges: Gauges,
+        tables: Tables,
+        ready: Callable[[], Awaitable[None]],
+        name_of: Callable[[VenueId], str],
+    ) -> None:
         """What is measured, whether a command could be stored, and what a venue is called."""
-        self._gauges, self._ready, self.metrics.name_of = gauges, ready, name_of
+        self._gauges, self._tables, self._ready, self.metrics.name_of = gauges, tables, ready, name_of
 
     def ran(self, batch: Batch) -> None:
         """A batch of commands, stored or not."""
@@ -102,5 +112,7 @@ class Instruments:
 
     def _measure(self) -> None:
         if self._gauges:
+            for family, table in self._tables.items():
+                self.metrics.tabulate(family, table())
             measured = {family: gauge() for family, gauge in self._gauges.items()}
             self.metrics.measure({**measured, families.STORE_UP: self._store_is_up})

@@ -1,10 +1,15 @@
-"""What is logged, and how it looks: JSON lines, or something readable when a person is watching."""
+"""What is logged, and how it looks: JSON lines, or something readable when a person is watching.
+
+Every JSON line begins in the same way, whoever says it (us, a library, a warning of Python's, a fault that
+nobody caught): what happened, when, and how bad that is.
+"""
 
 import logging
 import os
 import re
 import select
 import sys
+import threading
 import time
 import traceback
 from datetime import UTC, datetime
@@ -13,7 +18,7 @@ from typing import Literal
 
 import msgspec
 import structlog
-from structlog.typing import ExcInfo
+from structlog.typing import EventDict, ExcInfo
 
 from dawr.observe.access_log import AccessLog, NoAccessLog, NoLog
 from dawr.observe.log_buffer import for_eyes
@@ -39,21 +44,35 @@ def configure(settings: Settings) -> None:
     renderer: structlog.typing.Processor = (
         structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), repr_native_str=True, timestamp_key="at")
         if _is_readable(settings)
-        else structlog.processors.JSONRenderer()
+        else structlog.processors.JSONRenderer(separators=(",", ":"))
     )
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
             correlation.add_to_log_line,
             structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True, key="at"),
             structlog.processors.ExceptionRenderer(without_values),
+            _begun,
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=_Line,
     )
     logging.basicConfig(level=max(level, logging.WARNING), handlers=[_IntoOurLog()], force=True)
+
+
+def configure_server(settings: Settings) -> None:
+    """The same for a process that serves: what nobody caught, and what Python warns of, are lines like all others."""
+    configure(settings)
+    logging.captureWarnings(capture=True)
+    log = structlog.get_logger("dawr")
+
+    def fault(error: BaseException | None, where: str) -> None:
+        log.error("fault", where=where, exc_info=error or True)
+
+    sys.excepthook = lambda _kind, error, _where: fault(error, "process")
+    threading.excepthook = lambda raised: fault(raised.exc_value, f"thread {raised.thread and raised.thread.name}")
+    sys.unraisablehook = lambda raised: fault(raised.exc_value, "clean-up")
 
 
 def access_log(settings: Settings) -> AccessLog:
@@ -78,6 +97,15 @@ def without_values(exc_info: ExcInfo) -> str:
         lines = [*traceback.format_tb(error.__traceback__), f"{type(error).__qualname__}: {said}\n", *lines]
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     return "".join(lines)
+
+
+def _begun(_: object, __: str, line: EventDict) -> EventDict:
+    """What every line begins with, in one order."""
+    return {"event": line.pop("event"), "at": _moment(), "level": line.pop("level"), **line}
+
+
+def _moment() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _level(settings: Settings) -> int:
@@ -107,7 +135,7 @@ class _IntoOurLog(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         log = structlog.get_logger(record.name)
         said = VALUES.sub("…", record.getMessage())
-        log.log(record.levelno, "library", said=said, exc_info=record.exc_info or None)
+        log.log(record.levelno, "library", library=record.name, said=said, exc_info=record.exc_info or None)
 
 
 def _write(lines: bytes) -> None:
@@ -129,8 +157,7 @@ def _write_soon(lines: bytes) -> None:
 
 
 def _say_lost(lines: int, *, readable: bool) -> bytes:
-    at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    line = msgspec.json.encode(Lost(at, "warning", lines))
+    line = msgspec.json.encode(Lost(_moment(), "warning", lines))
     return for_eyes(line) if readable else line + b"\n"
 
 

@@ -24,7 +24,6 @@ from dawr.reliability.correlation import Trace
 NAME = "dawr"
 NAMELESS = "unknown_service"
 SAMPLED = 1
-OUR_FAULT = 500
 MOST_LINKS = 1000
 """As many as a batch may have commands."""
 LAST_WORDS_SECONDS = 0.4
@@ -84,7 +83,7 @@ class OtelSpan:
     def __init__(self, span: Span) -> None:
         self._span = span
 
-    def answered(self, method: str, route: str, status: int, correlation_id: str) -> None:
+    def answered(self, method: str, route: str, status: int, correlation_id: str, *, failed: bool) -> None:
         span = self._span
         span.update_name(f"{method} {route}")
         span.set_attributes(
@@ -95,7 +94,7 @@ class OtelSpan:
                 "dawr.correlation_id": correlation_id,
             }
         )
-        if status >= OUR_FAULT:
+        if failed:
             _fail(span, str(status))
         span.end()
 

@@ -1,4 +1,4 @@
-"""Traces for OpenTelemetry, if it is installed (`pip install 'dawr[otel]'`) and switched on by its own variables.
+"""Traces for OpenTelemetry, if it is installed (the extra `otel`) and switched on by its own variables.
 
 Nothing of it is imported otherwise, and nothing is done.
 """
@@ -20,7 +20,7 @@ EXPORTERS = ("otlp", "console")
 
 
 class RequestSpan(Protocol):
-    def answered(self, method: str, route: str, status: int, correlation_id: str) -> None:
+    def answered(self, method: str, route: str, status: int, correlation_id: str, *, failed: bool) -> None:
         """It ends here."""
 
 
@@ -50,7 +50,9 @@ def from_environment(environment: Mapping[str, str], now: Callable[[], int]) -> 
     try:
         otel = import_module("dawr.observe.otel")
     except ModuleNotFoundError:
-        log.warning("tracing.off", reason="OpenTelemetry is not installed: pip install 'dawr[otel]'")
+        log.warning(
+            "tracing.off", reason="OpenTelemetry is not installed: `make install EXTRAS=otel`, or pip install '.[otel]'"
+        )
         return None
     return cast("Tracing", otel.started(exporter, now))
 

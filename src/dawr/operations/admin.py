@@ -2,7 +2,7 @@
 
 import msgspec
 
-from dawr.domain import LineKey, Queue, QueueVerb, Venue
+from dawr.domain import Line, LineKey, Queue, QueueId, QueueVerb, Venue
 from dawr.domain.errors import InvalidValue
 from dawr.domain.queue import QUEUE_VERBS
 from dawr.domain.venue import checked
@@ -43,10 +43,39 @@ class Reset(Operation[LineKey], frozen=True):
         return line.key
 
 
+class ResetBehind(Operation[LineKey], frozen=True):
+    """Begin a new round behind every number that another database has given in this queue, or may have.
+
+    The queue may be one that was made there: whoever makes it here too goes on behind.
+    """
+
+    queue: QueueId
+    there: Line | None
+    """The queue's latest line in that database; None if it cannot be asked."""
+    highest: int
+    """The highest number of that line's day, or the highest that may have been given."""
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        wants.current_lines.add(self.queue)
+
+    def decide(self, tx: Transaction, now: int) -> LineKey:
+        here = tx.line(self.queue)
+        latest = here if self.there is None else max(here, self.there, key=lambda line: line.key)
+        gave_today = self.there is None or self.there.day == latest.day
+        line = latest.next_round(behind=max(here.last_number, self.highest if gave_today else 0))
+        tx.put_line(line)
+        if any(queue.id == self.queue for queue in tx.venue.queues):
+            tx.happened("queue.reset", line.queue_id, day=line.day, round=line.round)
+        return line.key
+
+
 class SetUp(Operation[Venue], frozen=True):
-    """Replace the venue's set-up. Its id, its queues' codes, and whether they are open stay as they are."""
+    """Replace the venue's set-up. Its id, queues that have a history, and whether queues are open stay as they are."""
 
     venue: Venue
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        wants.histories.update({queue.id for queue in venue.queues} - {queue.id for queue in self.venue.queues})
 
     def decide(self, tx: Transaction, now: int) -> Venue:
         states = {queue.id: queue.state for queue in tx.venue.queues}
@@ -55,10 +84,10 @@ class SetUp(Operation[Venue], frozen=True):
         )
         venue = checked(msgspec.structs.replace(self.venue, id=tx.venue.id, queues=queues))
         if venue.slug != tx.venue.slug:
-            raise InvalidValue("slug", "A venue keeps its slug: links to it are printed on paper.")
-        missing = {queue.id for queue in tx.venue.queues} - {queue.id for queue in venue.queues}
-        if missing:
-            raise InvalidValue("queues", f"Close queue {min(missing)} instead of removing it: its history stays.")
+            raise InvalidValue("slug", "slug-stays")
+        for removed in sorted(states.keys() - {queue.id for queue in venue.queues}):
+            if tx.has_history(removed):
+                raise InvalidValue("queues", "queue-stays", queue=removed)
         if venue == tx.venue:
             return venue
         tx.put_venue(venue)

@@ -1,13 +1,18 @@
 """Desks: opened by whoever sits there, on a break until, closed. Rows of their own: a new set-up leaves them alone."""
 
-from dawr.domain import Day, Desk, DeskNow, Ticket, Venue
+import msgspec
+
+from dawr.domain import Day, Desk, DeskNow, Line, QueueId, Ticket, Venue
 from dawr.domain.desk import checked_break, closed
 from dawr.operations.operation import Operation, View
 from dawr.operations.pins import make_pins
 from dawr.operations.rows import DESKS, PINS
+from dawr.operations.staff import paused_among
 from dawr.operations.timers import call_after, set_alarm
 from dawr.operations.transaction import Transaction
-from dawr.ports import Wants
+from dawr.ports import Search, Wants
+
+LATEST_CALLS = 6
 
 
 class _OfDesk(Operation[DeskNow], frozen=True):
@@ -57,28 +62,57 @@ class CloseDesk(_OfDesk, frozen=True):
         return before if before.state == "closed" else put_closed(tx, desk, now)
 
 
-class LookAtVenueNow(View[tuple[Venue, Day, list[DeskNow]]], frozen=True):
-    """How the venue is set up, which service day it is there, and each of its desks as it is, in their order."""
+class VenueSnapshot(msgspec.Struct, frozen=True):
+    """All of a venue's queues and desks at one moment, in the order of its set-up."""
 
+    venue: Venue
+    now: int
+    day: Day
+    lines: list[Line]
+    desks: list[DeskNow]
+    calls: list[Ticket]
+    """The latest in all queues, the last one first."""
+
+
+class LookAtVenueNow(View[VenueSnapshot], frozen=True):
     def wants(self, venue: Venue, wants: Wants) -> None:
+        wants.current_lines.update(queue.id for queue in venue.queues)
         if venue.desks:
             wants.add(DESKS)
 
-    def look(self, tx: Transaction, now: int) -> tuple[Venue, Day, list[DeskNow]]:
-        return tx.venue, tx.day, [desk_now(tx, desk) for desk in tx.venue.desks]
+    def look(self, tx: Transaction, now: int) -> VenueSnapshot:
+        return VenueSnapshot(
+            tx.venue,
+            now,
+            tx.day,
+            [tx.line(queue.id) for queue in tx.venue.queues],
+            [desk_now(tx, desk) for desk in tx.venue.desks],
+            tx.search(Search("called", (tx.day, LATEST_CALLS))),
+        )
 
 
-class LookAtDesk(View[tuple[DeskNow, list[Ticket]]], frozen=True):
-    """A desk, and who was called there or is being served."""
+class DeskSnapshot(msgspec.Struct, frozen=True):
+    desk: DeskNow
+    here: list[Ticket]
+    """Who was called there or is being served."""
+    waiting: int
+    """In all of its queues, paused or not."""
+    paused: tuple[QueueId, ...]
+    """Those of its queues that nobody is called from now."""
 
+
+class LookAtDesk(View[DeskSnapshot], frozen=True):
     desk: str
 
     def wants(self, venue: Venue, wants: Wants) -> None:
         wants.add(DESKS)
+        wants.current_lines.update(venue.desk(self.desk).queues)
 
-    def look(self, tx: Transaction, now: int) -> tuple[DeskNow, list[Ticket]]:
+    def look(self, tx: Transaction, now: int) -> DeskSnapshot:
         desk, seen = _desk(tx, self.desk)
-        return seen, tx.at_desk(desk.id)
+        queues = [tx.venue.queue(code) for code in desk.queues]
+        waiting = sum(tx.line(queue.id).people_waiting for queue in queues)
+        return DeskSnapshot(seen, tx.at_desk(desk.id), waiting, paused_among(queues))
 
 
 def desk_now(tx: Transaction, desk: Desk) -> DeskNow:

@@ -61,6 +61,7 @@ class Loaded:
         self._waiting: dict[LineKey, Waiting] = {}
         self._ended: dict[LineKey, list[TicketId]] = {}
         self._issued: dict[IssuedTo, list[int]] = {}
+        self._has_history: dict[QueueId, bool] = {}
         self._tables: dict[Kind[Any, Any], Table[Any, Any]] = {}
         self._stored_places: dict[LineKey, list[Place]] = {}
         self._searches: dict[Search, list[Ticket]] = {}
@@ -216,6 +217,17 @@ class Loaded:
         unsaved = (t.issued_at for t in self._tickets.changed() if t.visitor == asked.visitor and self._is_new(t))
         return sorted([*unsaved, *self._issued[asked]], reverse=True)
 
+    def has_history(self, queue_id: QueueId) -> bool:
+        """Whether the queue ever gave a number, or was part of somebody's plan."""
+        if queue_id not in self._has_history:
+            raise NotLoaded(Wants(histories={queue_id}))
+        planned = (stage.queue for visit in self._table(VISITS).changed() for stage in visit.plan)
+        return (
+            self._has_history[queue_id]
+            or any(ticket.queue_id == queue_id for ticket in self._tickets.changed())
+            or queue_id in planned
+        )
+
     # What a load brings
 
     def absorb(self, wants: Wants, rows: Rows, *, depth: int) -> None:
@@ -229,6 +241,7 @@ class Loaded:
             self._stored_places[key] = rows.places.get(key, [])
         self._searches.update({search: rows.searches.get(search, []) for search in wants.searches})
         self._issued.update({asked: rows.issued.get(asked.visitor, []) for asked in wants.issued})
+        self._has_history.update({queue_id: queue_id in rows.histories for queue_id in wants.histories})
         self._lines.absorb(wants.lines, rows.lines + rows.current_lines)
         for line in rows.current_lines:
             self._current.setdefault(line.queue_id, line.key)

@@ -332,7 +332,7 @@ def _unused(tx: Transaction, queue_id: QueueId, chance: str) -> str:
 def _free(tx: Transaction, queue_id: QueueId, pin: str, now: int) -> str:
     digits = tx.venue.pin_length
     if len(pin) != digits:
-        raise InvalidValue("pin", f"PINs have {digits} digits here.")
+        raise InvalidValue("pin", "pin-length", digits=digits)
     for row in tx.all(PINS):
         if row.day == tx.day and (row.pin == pin or (row.queue_id == queue_id and row.was(pin, now))):
             raise PinTaken

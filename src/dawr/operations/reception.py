@@ -84,7 +84,7 @@ def _must_take(tx: Transaction, queue: Queue, ticket: Ticket, now: int) -> None:
         raise LineEnded(ticket.label, "transfer")
     for key in (open_key(queue.id, ticket.visitor), planned_key(queue.id, ticket.visitor)):
         if tx.open_ticket(key) is not None:
-            raise PlaceTaken(ticket.label, f"the visitor is in queue {queue.id} already.")
+            raise PlaceTaken(ticket.label, "there-already", queue=queue.id)
 
 
 def _replanned(visit: Visit, ticket: Ticket, queue_id: QueueId) -> Visit:
@@ -338,7 +338,7 @@ class LookForVisitors(View[list[Ticket]], frozen=True):
 
     def _lines(self, tx: Transaction) -> list[LineKey]:
         lines = [tx.line(queue.id) for queue in tx.venue.queues]
-        return [line.key for line in lines if line.last_number]
+        return [line.key for line in lines if line.last_number > line.begins_behind]
 
 
 def _with_number(tx: Transaction, queue: str, day: str, number: int) -> list[Ticket]:
@@ -351,21 +351,6 @@ def _number_on(queue: Queue, label: str) -> int | None:
     is_one = label.upper().startswith(queue.prefix.upper()) and digits.isascii() and digits.isdigit()
     number = int(digits) if is_one and len(digits) <= 9 else 0  # noqa: PLR2004 - beyond any number
     return number if number and queue.label(number).upper() == label.upper() else None
-
-
-class LookAtDone(View[list[Ticket]], frozen=True):
-    """Those of a queue's line today who are done, the highest number first: a page of them."""
-
-    queue: str
-    below: int
-    most: int
-
-    def wants(self, venue: Venue, wants: Wants) -> None:
-        wants.current_lines.add(venue.queue(self.queue).id)
-
-    def look(self, tx: Transaction, now: int) -> list[Ticket]:
-        line = tx.line(tx.venue.queue(self.queue).id)
-        return tx.search(Search("done", (*line.key, self.below, self.most)))
 
 
 class LookAtSlip(View[tuple[Venue, Joined]], frozen=True):

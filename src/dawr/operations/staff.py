@@ -1,5 +1,6 @@
 """What staff can do with tickets: call, call again, give more time, start, finish, miss, hold, resume, prioritize."""
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 import msgspec
@@ -24,8 +25,10 @@ class Called(msgspec.Struct, frozen=True):
     ticket: Ticket | None
     next: Ticket | None
     waiting: int
+    """In all of them, paused or not."""
     queues: tuple[QueueId, ...]
-    """Those that were called from."""
+    paused: tuple[QueueId, ...]
+    """Those of them that nobody is called from now."""
 
 
 class CallNext(Operation[Called], frozen=True):
@@ -47,21 +50,30 @@ class CallNext(Operation[Called], frozen=True):
         if called is not None:
             desk_id = None if self.desk is None else tx.venue.desk(self.desk).id
             called = change(tx, called.ticket_id, "call", now, desk_id=desk_id)
-        waiting = sum(tx.line(queue.id).people_waiting for queue in calling)
-        return Called(called, _first(tx, calling), waiting, tuple(queue.id for queue in queues))
+        return Called(
+            called,
+            _first(tx, calling),
+            sum(tx.line(queue.id).people_waiting for queue in queues),
+            tuple(queue.id for queue in queues),
+            paused_among(queues),
+        )
 
     def _queues(self, venue: Venue) -> list[Queue]:
         named = None if self.queue is None else venue.queue(self.queue)
         if self.desk is None:
             if named is None:
-                raise InvalidValue("desk", "Say which desk calls, or which queue is called from.")
+                raise InvalidValue("desk", "desk-or-queue")
             return [named]
         served = [venue.queue(code) for code in venue.desk(self.desk).queues]
         if named is None:
             return served
         if named not in served:
-            raise InvalidValue("queue", f"Desk {self.desk} does not serve queue {named.id}.")
+            raise InvalidValue("queue", "desk-serves-not", desk=self.desk, queue=named.id)
         return [named]
+
+
+def paused_among(queues: Iterable[Queue]) -> tuple[QueueId, ...]:
+    return tuple(queue.id for queue in queues if queue.state == "paused")
 
 
 def _first(tx: Transaction, queues: list[Queue]) -> Ticket | None:
@@ -111,10 +123,13 @@ class Finish(OneVerb, frozen=True):
 
 
 def finish(tx: Transaction, ticket: Ticket, now: int, why: Why) -> Ticket:
-    """Finish somebody who was examined, called or not: who waits is called, started and finished at once."""
+    """Finish somebody who was examined, called or not: who waits is called, started and finished at once.
+
+    Nobody is called out by that: those before them are still to come.
+    """
     if ticket.state == "waiting":
         expect_overtaking(tx, ticket)
-        more = overtaking(tx, why, tx.ahead_of(ticket))
+        more = msgspec.structs.replace(overtaking(tx, why, tx.ahead_of(ticket)), unannounced=True)
         change(tx, ticket.ticket_id, "call", now, more=more)
         change(tx, ticket.ticket_id, "start", now)
     return change(tx, ticket.ticket_id, "finish", now)
@@ -140,7 +155,7 @@ class Extend(OfTicket[Ticket], frozen=True):
 
     def decide(self, tx: Transaction, now: int) -> Ticket:
         if not 1 <= self.minutes <= MOST_MORE_MINUTES:
-            raise InvalidValue("minutes", f"A visitor is given 1 to {MOST_MORE_MINUTES} more minutes.")
+            raise InvalidValue("minutes", "range", least=1, most=MOST_MORE_MINUTES)
         ticket = change(tx, self.ticket_id, "extend", now)
         alarm = tx.find(ALARMS, AlarmKey("miss", self.ticket_id))
         if alarm is not None and alarm.due_at is not None:
@@ -156,7 +171,7 @@ class Prioritize(OfTicket[Ticket], frozen=True):
 
     def decide(self, tx: Transaction, now: int) -> Ticket:
         if not 0 <= self.priority < PRIORITIES:
-            raise InvalidValue("priority", f"Priority is between 0 and {PRIORITIES - 1}.")
+            raise InvalidValue("priority", "range", least=0, most=PRIORITIES - 1)
         before = tx.ticket(self.ticket_id)
         overtaken = 0
         if before.state == "waiting" and self.priority > before.priority:

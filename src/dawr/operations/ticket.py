@@ -24,6 +24,8 @@ class Joined(Standing, frozen=True):
     """The visitor had this ticket before; no number was given."""
     reserve_mode: bool = False
     """The number is beyond the day's capacity."""
+    current: int | None = None
+    """The number that its line called last."""
 
 
 class OfTicket(Operation[R], Generic[R], frozen=True):
@@ -96,5 +98,6 @@ def joined(tx: Transaction, queue: Queue, ticket: Ticket, *, ahead: int, already
         ahead,
         wait_minutes(queue, line, ahead),
         already=already,
-        reserve_mode=queue.capacity is not None and line.used_before + ticket.number > queue.capacity,
+        reserve_mode=queue.capacity is not None and line.place_of(ticket.number) > queue.capacity,
+        current=line.current_number,
     )

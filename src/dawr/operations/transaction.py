@@ -54,7 +54,7 @@ class Transaction(Loaded):
     ) -> Ticket:
         """Let a ticket change, with everything that must change with it. `line` is its line, if it changed already."""
         first = self.first_waiting(after.queue_id) if verb == "call" else None
-        counted = (line or self.line_at(after.line_key)).counting(before, after)
+        counted = (line or self.line_at(after.line_key)).counting(before, after, announced=not more.unannounced)
         out_of_order = first is not None and first.ticket_id != after.ticket_id
         return self._record(VERBS[verb].event, before, after, counted, out_of_order=out_of_order, more=more)
 

@@ -72,7 +72,7 @@ def _must_have_room(tx: Transaction, ticket: Ticket, restored: Ticket) -> None:
     if restored.open_key is not None:
         other = tx.open_ticket(restored.open_key)
         if other is not None and other.ticket_id != ticket.ticket_id:
-            raise PlaceTaken(ticket.label, f"the visitor has number {other.label} in this queue since.")
+            raise PlaceTaken(ticket.label, "another-number", other=other.label)
 
 
 def _has_changed_its_visit(ticket: Ticket, before: Ticket) -> bool:
@@ -87,11 +87,11 @@ def _visit_before(tx: Transaction, ticket: Ticket, now: int) -> Visit | None:
         return None
     restored = visit.restored(ticket.version)
     if restored is None:
-        raise PlaceTaken(ticket.label, "the visit has changed since.")
+        raise PlaceTaken(ticket.label, "visit-changed")
     if restored.open_key is not None and restored.open_key != visit.open_key:
         other = tx.planned_visit(restored.open_key)
         if other is not None:
-            raise PlaceTaken(ticket.label, "the visitor has begun another visit since.")
+            raise PlaceTaken(ticket.label, "another-visit")
     if visit.ticket_id is not None and visit.ticket_id != restored.ticket_id:
         _give_up(tx, ticket, tx.ticket(visit.ticket_id), now)
     return restored
@@ -99,8 +99,8 @@ def _visit_before(tx: Transaction, ticket: Ticket, now: int) -> Visit | None:
 
 def _give_up(tx: Transaction, ticket: Ticket, following: Ticket, now: int) -> None:
     if following.state != "waiting" or following.previous is not None:
-        raise PlaceTaken(ticket.label, f"the visitor is {following.state} in queue {following.queue_id} by now.")
+        raise PlaceTaken(ticket.label, "moved-on", state=following.state, queue=following.queue_id)
     if following.from_ticket_id != ticket.ticket_id:
-        raise PlaceTaken(ticket.label, f"the visitor had number {following.label} before they came from here.")
+        raise PlaceTaken(ticket.label, "had-number", other=following.label)
     tx.must_have(lines=[following.line_key])
     tx.record("leave", following.after("leave", now), before=following)

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 import msgspec
 
 from dawr.domain import Line, More, Queue, QueueCode, Ticket, TicketId, Venue, Verb, Visit, VisitId, Why
-from dawr.domain.errors import InvalidValue, JoinedTooOften, TicketInWrongState
+from dawr.domain.errors import InvalidValue, JoinedTooOften
 from dawr.domain.events import NOTHING_MORE
 from dawr.domain.ticket import LARGEST_PARTY, PRIORITIES, checked_visitor, open_key
 from dawr.operations import journeys
@@ -54,9 +54,9 @@ class Issue(Operation[Joined], frozen=True):
         if held is not None and self._keeps(held, line):
             return joined(tx, queue, held, ahead=tx.ahead_of(held), already=True)
         if not 0 <= self.priority < PRIORITIES:
-            raise InvalidValue("priority", f"Priority is between 0 and {PRIORITIES - 1}.")
+            raise InvalidValue("priority", "range", least=0, most=PRIORITIES - 1)
         if not 1 <= self.party_size <= LARGEST_PARTY:
-            raise InvalidValue("party_size", f"A party has 1 to {LARGEST_PARTY} people.")
+            raise InvalidValue("party_size", "range", least=1, most=LARGEST_PARTY)
         tx.venue.must_be_active()
         queue.must_take_people(now, zone=tx.venue.zone)
         if self.most_per_hour is not None and self._is_counted(tx.venue):
@@ -131,16 +131,6 @@ class Leave(OneVerb, frozen=True):
     """Give the place up."""
 
     verb: ClassVar[Verb] = "leave"
-
-
-class Cancel(Leave, frozen=True):
-    """The same where a missed call is final: there is no place left to give up."""
-
-    def decide(self, tx: Transaction, now: int) -> Ticket:
-        ticket = tx.ticket(self.ticket_id)
-        if ticket.state == "missed":
-            raise TicketInWrongState(ticket.label, ticket.state, self.verb)
-        return super().decide(tx, now)
 
 
 class Rejoin(OfTicket[Joined], frozen=True):

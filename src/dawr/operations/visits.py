@@ -78,7 +78,7 @@ class StartVisit(Operation[Whereabouts], frozen=True):
         visitor = checked_visitor(self.visitor)
         journey = tx.venue.journey(self.journey, self.audience)
         if not 0 <= self.priority < PRIORITIES:
-            raise InvalidValue("priority", f"Priority is between 0 and {PRIORITIES - 1}.")
+            raise InvalidValue("priority", "range", least=0, most=PRIORITIES - 1)
         under_way = tx.planned_visit(visitor)
         if under_way is not None and not journeys.is_over(tx, under_way):
             return whereabouts(tx, under_way, now, already=True)

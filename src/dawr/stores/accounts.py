@@ -33,6 +33,9 @@ class StoredAccounts:
     async def set_disabled(self, account_id: AccountId, disabled_at: int | None) -> None:
         await self._records.change_rows("set_disabled", account_id, disabled_at)
 
+    async def set_unlocked(self, account_id: AccountId, unlocked_at: int) -> None:
+        await self._records.change_rows("set_unlocked", account_id, unlocked_at)
+
     async def memberships(self, account_id: AccountId) -> list[StaffMember]:
         rows = await self._records.select_rows("staff_of_account", account_id)
         return _by_venue(StaffMember(*row) for row in rows)

@@ -11,14 +11,15 @@ is shipped again is not. So nothing is counted twice after a restore.
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import apsw
 
-from dawr.reliability.disk import sync
-from dawr.stores.data_directory import make_private
+from dawr.reliability.disk import make_directory, make_private, sync
+from dawr.stores import reasons
+from dawr.stores.data_directory import PARTIAL
 from dawr.stores.session import all_statements
 from dawr.stores.sqlite import open_reading
 
@@ -46,24 +47,53 @@ def back_up_sqlite(database: Path, target: Path, *, statistics: Path) -> Path | 
     return beside
 
 
-def restore_sqlite(source: Path, database: Path, *, statistics: Path) -> Path | None:
-    """Put a backup in the place of files that are not there, or were moved away. As above; both are checked first."""
-    data = database.parent
-    found = [left for file in (database, statistics) for left in file.parent.glob(f"{file.name}*")]
-    if leftovers := sorted(str(left.relative_to(data)) for left in found):
+def restore_sqlite(source: Path, database: Path, *, statistics: Path, aside: str | None = None) -> Path | None:
+    """Put a backup in the place of files that are not there, or are moved aside: to a directory of this name.
+
+    As above; both are checked first. What is there stays until the disk has all that comes in its place.
+    """
+    found = [left for file in (database, statistics) for left in _files_of(file)]
+    if found and aside is None:
+        names = ", ".join(str(left.relative_to(database.parent)) for left in found)
         raise BackupFailed(
-            f"There is {', '.join(leftovers)} in {data} already: a write-ahead log of another database "
-            "would be replayed into this one. Move all of it away first; nothing was changed."
+            f"There is {names} in {database.parent} already: a write-ahead log of another database would be replayed "
+            "into this one. `dawr restore --replace` moves it aside first; nothing was changed."
         )
     beside = statistics_of(source) if statistics_of(source).exists() else None
+    if {each.resolve() for each in (source, beside) if each is not None} & {left.resolve() for left in found}:
+        raise BackupFailed(f"{source} would be moved aside itself: move it out of the way first. Nothing was changed.")
     _check(source)
     if beside is not None:
         _check_statistics(beside)
-    with _whole_or_not_at_all(database, None if beside is None else statistics) as (partial, *more):
+    moving = _moved_aside(found, aside or "")
+    with _whole_or_not_at_all(database, None if beside is None else statistics, before=moving) as (partial, *more):
         shutil.copyfile(source, partial)
         for second in more:
             shutil.copyfile(statistics_of(source), second)
     return beside
+
+
+def _files_of(database: Path) -> list[Path]:
+    """Its write-ahead log and the like before the database: none is ever there without it."""
+    found = {left for left in database.parent.glob(f"{database.name}*") if not left.name.endswith(PARTIAL)}
+    return sorted(found, key=lambda left: (left == database, left))
+
+
+@contextmanager
+def _moved_aside(files: Sequence[Path], aside: str) -> Iterator[None]:
+    """Nothing is deleted: what is damaged may still tell something. All of it comes back if what follows fails."""
+    moved: list[tuple[Path, Path]] = []
+    try:
+        for file in files:
+            make_directory(file.parent / aside)
+            moved.append((file, file.rename(file.parent / aside / file.name)))
+        for directory in {place for file in files for place in (file.parent, file.parent / aside)}:
+            sync(directory)
+        yield
+    except BaseException:
+        for file, kept in reversed(moved):
+            kept.rename(file)
+        raise
 
 
 def statistics_of(backup: Path) -> Path:
@@ -93,13 +123,15 @@ def back_up_postgres(url: str, target: Path, environment: Mapping[str, str]) -> 
 
 
 @contextmanager
-def _whole_or_not_at_all(target: Path, second: Path | None = None) -> Iterator[list[Path]]:
-    """Private files to write to, which take their targets' names once the disk has all of them.
+def _whole_or_not_at_all(
+    target: Path, second: Path | None = None, *, before: AbstractContextManager[None] | None = None
+) -> Iterator[list[Path]]:
+    """Private files to write to, which take their targets' names once the disk has all of them, and within `before`.
 
     The first one is the last to get its name: where it is, the other one is too.
     """
     targets = [target] if second is None else [target, second]
-    partials = [each.with_name(f"{each.name}.partial") for each in targets]
+    partials = [each.with_name(f"{each.name}{PARTIAL}") for each in targets]
     try:
         for partial in partials:
             partial.unlink(missing_ok=True)
@@ -107,8 +139,11 @@ def _whole_or_not_at_all(target: Path, second: Path | None = None) -> Iterator[l
         yield partials
         for partial in partials:
             sync(partial)
-        _name(partials, targets)
-    except (apsw.Error, OSError) as error:
+        with before or nullcontext():
+            _name(partials, targets)
+    except OSError as error:
+        raise BackupFailed(f"{target} cannot be written: {reasons.of_system(error)}. Nothing was changed.") from error
+    except apsw.Error as error:
         raise BackupFailed(f"{target} cannot be written: {error}.") from error
     finally:
         for partial in partials:

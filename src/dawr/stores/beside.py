@@ -22,3 +22,8 @@ class RowsBeside(Records, Protocol):
     async def identity(self) -> str:
         [(identity,)] = await self.select_rows("identity")
         return str(identity)
+
+    async def secret(self, new: str) -> str:
+        await self.change_rows("make_secret", new)
+        [(secret,)] = await self.select_rows("secret")
+        return str(secret)

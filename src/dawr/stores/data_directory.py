@@ -7,8 +7,9 @@ installation that has moved to PostgreSQL leaves a mark, and gives no numbers he
 
 import os
 from pathlib import Path
+from typing import NamedTuple
 
-from dawr.reliability.disk import sync
+from dawr.reliability.disk import OTHERS, make_directory, make_private, mode_of, sync
 from dawr.reliability.file_lock import is_locked, lock_soon
 
 NETWORK_FILE_SYSTEMS = frozenset(
@@ -43,6 +44,17 @@ NETWORK_FILE_SYSTEMS = frozenset(
 
 
 LOCK_TRIES = 4
+PARTIAL = ".partial"
+"""Ends the name of a file that is being written."""
+
+
+class Mark(NamedTuple):
+    """What an installation that has moved leaves behind."""
+
+    place: str
+    """Where it is now, without secrets."""
+    identity: str
+    """Which database that is; empty in the mark of an earlier version."""
 
 
 class DataDirectoryUnfit(Exception):
@@ -51,7 +63,7 @@ class DataDirectoryUnfit(Exception):
 
 class DataDirectory:
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path = path = path.absolute()  # so that sentences say where it is looked for
         self.database = path / "dawr.sqlite"
         self.control_socket = path / "control.sock"
         self.moved = path / "dawr.sqlite-moved"
@@ -61,7 +73,7 @@ class DataDirectory:
 
     def prepare(self) -> None:
         try:
-            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_directory(self.path)
         except OSError as error:
             raise DataDirectoryUnfit(f"The data directory {self.path} cannot be made: {error.strerror}.") from error
         kind = file_system_of(self.path)
@@ -71,12 +83,39 @@ class DataDirectory:
                 "Use a local disk, or PostgreSQL with DAWR_DATABASE_URL."
             )
 
-    def lock(self) -> None:
+    @property
+    def openness(self) -> str | None:
+        """A sentence, if others than its owner may look in. Dawr makes it for its owner only: somebody chose this."""
+        try:
+            mode = mode_of(self.path)
+        except OSError:
+            return None  # whoever needs the directory says what is wrong with it
+        if not mode & OTHERS:
+            return None
+        return f"Others on this machine may look into {self.path} (mode {mode:04o}): `chmod 700 {self.path}` closes it."
+
+    def lock(self, *, to_restore: bool = False) -> None:
         """Be the one writer, until the process ends; nobody is one where the installation has moved away."""
         self.hold()
+        try:
+            self._must_be_here()
+            if not to_restore:
+                self._must_be_whole()
+        except DataDirectoryUnfit:
+            self.unlock()
+            raise
+
+    def _must_be_whole(self) -> None:
+        """A new database must not begin where an old one was being replaced."""
+        if self.database.with_name(self.database.name + PARTIAL).exists():
+            raise DataDirectoryUnfit(
+                f"A restore of {self.path} was cut short: run `dawr restore --replace BACKUP` again, before anything "
+                "else."
+            )
+
+    def _must_be_here(self) -> None:
         to = self.moved_to()
         if to is not None:
-            self.unlock()
             raise DataDirectoryUnfit(
                 f"The installation in {self.path} has moved to {to}: nothing is given from here any more, or numbers "
                 "would be given twice. Set DAWR_DATABASE_URL to that database. To go back, stop its servers and run "
@@ -85,18 +124,24 @@ class DataDirectory:
 
     def moved_to(self) -> str | None:
         """Where the installation is now; None if it is here."""
+        mark = self.mark()
+        return None if mark is None else mark.place
+
+    def mark(self) -> "Mark | None":
         try:
-            return self.moved.read_text(encoding="utf-8", errors="replace").strip()
+            place, _, identity = self.moved.read_text(encoding="utf-8", errors="replace").strip().partition("\n")
+            return Mark(place, identity.strip())
         except FileNotFoundError:
             return None
         except OSError as error:
             raise DataDirectoryUnfit(f"{self.moved} cannot be read: {error.strerror}.") from error
 
-    def mark_moved(self, to: str) -> None:
+    def mark_moved(self, to: str, identity: str) -> None:
         """When it returns the disk has the mark."""
-        partial = self.moved.with_name(self.moved.name + ".partial")
+        partial = self.moved.with_name(self.moved.name + PARTIAL)
         try:
-            partial.write_text(f"{to}\n", encoding="utf-8")
+            make_private(partial)
+            partial.write_text(f"{to}\n{identity}\n", encoding="utf-8")
             sync(partial)
             partial.rename(self.moved)
             sync(self.path)
@@ -144,11 +189,6 @@ class DataDirectoryInUse(DataDirectoryUnfit):
             f"The data directory {path} is in use by process {holder}: one server writes to it at a time. "
             "Stop that one first, or choose another directory with --data."
         )
-
-
-def make_private(file: Path) -> None:
-    """Make sure that the file is there, and that a new one can be read by its owner only."""
-    os.close(os.open(file, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
 def file_system_of(path: Path, mounts: Path = Path("/proc/self/mountinfo")) -> str | None:

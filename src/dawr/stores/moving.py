@@ -20,6 +20,7 @@ import msgspec
 
 from dawr.ports import Clock
 from dawr.reliability.migrations import Journal, migrate_sqlite
+from dawr.stores import reasons
 from dawr.stores.migrations import journal
 from dawr.stores.postgres import PostgresStore
 from dawr.stores.session import Row, all_statements
@@ -105,6 +106,8 @@ class Copy(msgspec.Struct, frozen=True):
     """An earlier run had stored it, and did not come to say so."""
     begins_epochs: bool
     """The source is a restored backup that nobody has opened yet: its streams must not resume."""
+    identity: str
+    """Of the database that has it now."""
 
     @property
     def is_proved(self) -> bool:
@@ -132,7 +135,7 @@ def unreadable_tables(database: Path) -> list[str]:
     """Those of the file with a text that is not UTF-8, which no statement need come across for years."""
     with closing(open_reading(database)) as source:
         try:
-            listed = _tables(source.execute(all_statements("sqlite")["tables_to_move"]))
+            listed = tables_of(source.execute(all_statements("sqlite")["tables_to_move"]))
             return [table.name for table in listed if not _is_readable(source, table)]
         except apsw.Error:  # a damaged file: whoever looks at its pages has a better sentence
             return []
@@ -172,25 +175,26 @@ class _Different(Exception):
 @contextmanager
 def _sources(database: SourceFile, statistics: SourceFile) -> Iterator[list[Source]]:
     """A table that both have is the reliability kit's, and each file needs its own: that of the database is moved."""
-    with _opened(database) as first, _opened(statistics) if statistics.path.exists() else _empty(statistics) as second:
+    with opened(database) as first, opened(statistics) if statistics.path.exists() else _empty(statistics) as second:
         moved = {table.name for table in first.tables}
         yield [first, Source(second.connection, [table for table in second.tables if table.name not in moved])]
 
 
 @contextmanager
-def _opened(file: SourceFile) -> Iterator[Source]:
+def opened(file: SourceFile) -> Iterator[Source]:
     """The file as it is now, to be read only. Its schema must be the one that is known."""
     try:
         with closing(open_reading(file.path)) as connection:
             connection.execute("BEGIN")
-            listed = _tables(connection.execute(all_statements("sqlite")["tables_to_move"]))
+            listed = tables_of(connection.execute(all_statements("sqlite")["tables_to_move"]))
             applied = connection.execute(file.journal.applied).fetchall() if listed else []
             if behind := file.journal.pending(applied):
                 titles = ", ".join(migration.title for migration in behind)
                 raise MoveFailed(f"The schema of {file.path} is behind: run `dawr migrate` first to apply {titles}.")
             yield Source(connection, listed)
     except (apsw.Error, UnicodeDecodeError) as error:
-        raise MoveFailed(f"{file.path} cannot be read: {error}. Nothing was moved; `dawr check` says more.") from error
+        why = reasons.of_sqlite(error) if isinstance(error, apsw.Error) else "it holds text that is none."
+        raise MoveFailed(f"{file.path} cannot be read: {why} Nothing was moved; `dawr check` says more.") from error
 
 
 @contextmanager
@@ -198,10 +202,10 @@ def _empty(file: SourceFile) -> Iterator[Source]:
     """What the file would be if it were there, and nothing in it."""
     with closing(apsw.Connection(":memory:")) as connection:
         migrate_sqlite(connection, file.journal)
-        yield Source(connection, _tables(connection.execute(all_statements("sqlite")["tables_to_move"])))
+        yield Source(connection, tables_of(connection.execute(all_statements("sqlite")["tables_to_move"])))
 
 
-def _tables(rows: Iterable[Row]) -> list[Table]:
+def tables_of(rows: Iterable[Row]) -> list[Table]:
     return [Table(name, tuple(msgspec.json.decode(columns)), reading) for name, columns, reading in rows]
 
 
@@ -218,12 +222,12 @@ async def _connected(url: str) -> AsyncIterator[Connection]:
             "with special characters percent-encoded."
         ) from None
     except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
-        raise MoveFailed(f"PostgreSQL cannot be reached: {str(error) or type(error).__name__}.") from error
+        raise MoveFailed(f"PostgreSQL cannot be reached: {reasons.of_postgres(error)}") from error
     try:
         yield target
     except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
         raise MoveFailed(
-            f"PostgreSQL did not take the copy: {str(error) or type(error).__name__}. "
+            f"PostgreSQL did not take the copy: {reasons.of_postgres(error)} "
             "Run the same command again: it finds out whether anything was stored."
         ) from error
     finally:
@@ -237,7 +241,7 @@ async def _refuse_what_is_used(target: Connection, here: Iterable[Table]) -> Non
         raise MoveFailed(
             f"A Dawr is connected to that database ({servers} connections): stop it first, and start it after the move."
         )
-    there = {table.name for table in _tables(await target.fetch(sql["tables_to_move"]))}
+    there = {table.name for table in tables_of(await target.fetch(sql["tables_to_move"]))}
     if foreign := sorted(there - {table.name for table in here}):
         raise MoveFailed(
             f"That database has tables that are not Dawr's ({', '.join(foreign)}): make a database for Dawr alone."
@@ -260,7 +264,7 @@ async def _copied(
     begins_epochs = sources[0].connection.execute(all_statements("sqlite")["is_copy"]).fetchall() == [(1,)]
     async with target.transaction():
         await target.execute(sql["lock_tables"])
-        there = _tables(await target.fetch(sql["tables_to_move"]))
+        there = tables_of(await target.fetch(sql["tables_to_move"]))
         _must_be_alike(here, there)
         named = [table for table in there if table.name != ALWAYS_THERE]
         used = [table.name for table in named if await target.fetchrow(table.reading) is not None]
@@ -269,7 +273,12 @@ async def _copied(
             for source in sources:
                 for table in source.tables:
                     await _send(source.connection, target, table)
-        copy = Copy(await _compared(target, there, digests), was_there=bool(used), begins_epochs=begins_epochs)
+        copy = Copy(
+            await _compared(target, there, digests),
+            was_there=bool(used),
+            begins_epochs=begins_epochs,
+            identity=await target.fetchval(sql["this_database"]),
+        )
         # An earlier run may have been cut off when all was stored: then it is the same, to the last row.
         if used and not copy.is_proved:
             raise MoveFailed(
@@ -325,10 +334,10 @@ def _with_nul(source: apsw.Connection, table: Table) -> str:
 
 
 async def _compared(target: Connection, there: Iterable[Table], digests: Mapping[str, Digest]) -> tuple[Compared, ...]:
-    return tuple([Compared(table.name, digests[table.name], await _digest(target, table)) for table in there])
+    return tuple([Compared(table.name, digests[table.name], await digest_of(target, table)) for table in there])
 
 
-async def _digest(target: Connection, table: Table) -> Digest:
+async def digest_of(target: Connection, table: Table) -> Digest:
     digest = Digest()
     cursor = await target.cursor(table.reading)
     while rows := await cursor.fetch(ROWS_AT_ONCE):

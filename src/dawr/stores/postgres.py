@@ -18,10 +18,11 @@ from dawr.ports import Changes, Clock, ClockUntrusted, OutcomeUnknown, Session, 
 from dawr.reliability.lease import Leases
 from dawr.reliability.migrations import Owners, migrate_postgres
 from dawr.reliability.records import Argument
+from dawr.stores import reasons
 from dawr.stores.accounts import StoredAccounts
 from dawr.stores.beside import RowsBeside
 from dawr.stores.checking import CHECKS, faults_in
-from dawr.stores.migrations import OWNERS, journal
+from dawr.stores.migrations import OWNERS, SchemaUnfit, journal
 from dawr.stores.session import Row, VenueCache, add_venue, all_statements, begin, clock_error_ms
 
 Connection: TypeAlias = "asyncpg.pool.PoolConnectionProxy[asyncpg.Record]"
@@ -129,6 +130,9 @@ class PostgresStore(RowsBeside):
     async def ping(self) -> None:
         if await self._clock_error_ms():
             raise ClockUntrusted
+        left_for = await self._run_beside(self._left_for)
+        if left_for is not None:
+            raise StoreAway(f"PostgreSQL: {reasons.LEFT} {left_for}.")
 
     async def put_right(self, now: int) -> int:
         return now - await self._clock_error_ms()
@@ -138,6 +142,9 @@ class PostgresStore(RowsBeside):
 
     async def renew_epochs(self, new_epoch: Callable[[], int]) -> int:
         return await self._run(lambda c: self._renew_epochs(c, new_epoch))
+
+    async def inspect(self, *, seconds: float) -> bool:  # noqa: ARG002 - PostgreSQL looks after its own pages
+        return True
 
     async def faults(self) -> list[str]:
         return await self._run(self._faults, seconds=MAINTENANCE_SECONDS)
@@ -167,7 +174,7 @@ class PostgresStore(RowsBeside):
             async with asyncio.timeout(TRANSACTION_SECONDS):
                 await self._readers.acquire()
         except TimeoutError as error:
-            raise StoreAway("PostgreSQL: too many wait to read") from error
+            raise StoreAway("PostgreSQL: too many wait to read. Is it overloaded?") from error
         try:
             return await self._run(work)
         finally:
@@ -183,7 +190,7 @@ class PostgresStore(RowsBeside):
         try:
             return await self._once(work, seconds)
         except REPEATED as error:
-            raise StoreAway(f"PostgreSQL: {error}") from error
+            raise StoreAway(f"PostgreSQL: {reasons.of_postgres(error)}") from error
 
     async def _once(self, work: Callable[[Connection], Awaitable[T]], seconds: float) -> T:
         try:
@@ -195,7 +202,7 @@ class PostgresStore(RowsBeside):
             constraint = getattr(error, "constraint_name", None)
             raise Unstorable(f"PostgreSQL: {type(error).__name__} {constraint or ''}".strip()) from None
         except AWAY as error:
-            raise StoreAway(f"PostgreSQL: {str(error) or type(error).__name__}") from error
+            raise StoreAway(f"PostgreSQL: {reasons.of_postgres(error)}") from error
 
     async def _with_connection(self, work: Callable[[Connection], Awaitable[T]], seconds: float) -> T:
         """Use a connection for a bounded time; one that anything went wrong on is thrown away.
@@ -221,7 +228,7 @@ class PostgresStore(RowsBeside):
             return await self._pool.acquire()
         except (ValueError, OverflowError):  # asyncpg reads the URL only now, and a port may be above all ports
             # Its words may repeat a part of the password.
-            raise StoreAway("DAWR_DATABASE_URL cannot be used: percent-encode special characters in it") from None
+            raise StoreAway("DAWR_DATABASE_URL cannot be used: percent-encode special characters in it.") from None
 
     async def _transact(
         self, connection: Connection, venues: tuple[VenueId, ...], work: Callable[[Session], Awaitable[T]]
@@ -276,7 +283,15 @@ class PostgresStore(RowsBeside):
         async with connection.transaction():
             await connection.execute("SET LOCAL lock_timeout = '50s'; SET LOCAL statement_timeout = '50s'")
             applied = await migrate_postgres(connection, self._journal, lock="dawr migrations")
+            _must_not_be_left(await connection.fetchval(self._statements["left_for"]))
         return [migration.title for migration in applied]
+
+    async def _left_for(self, connection: Connection) -> str | None:
+        try:
+            left_for: str | None = await connection.fetchval(self._statements["left_for"])
+        except (asyncpg.UndefinedTableError, asyncpg.UndefinedColumnError):  # of a version before it could be left
+            return None
+        return left_for
 
     async def _applied_migrations(self, connection: Connection) -> list[Row]:
         try:
@@ -319,14 +334,23 @@ async def _commit(connection: Connection) -> None:
         tag = await connection.execute("COMMIT")
     except asyncpg.PostgresError as error:
         if isinstance(error, asyncpg.PostgresConnectionError | asyncpg.OperatorInterventionError):
-            raise OutcomeUnknown(f"PostgreSQL: {error}") from error
+            raise OutcomeUnknown(f"PostgreSQL: {reasons.of_postgres(error)}") from error
         raise
     except (OSError, asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
-        raise OutcomeUnknown(f"PostgreSQL: {error}") from error
+        raise OutcomeUnknown(f"PostgreSQL: {reasons.of_postgres(error)}") from error
     except asyncio.CancelledError as error:
         raise OutcomeUnknown("PostgreSQL: the commit was not answered in time") from error
     if tag != "COMMIT":
         raise StoreAway(f"PostgreSQL answered {tag} to a commit")
+
+
+def _must_not_be_left(left_for: str | None) -> None:
+    if left_for is not None:
+        raise SchemaUnfit(
+            f"The installation of this database went back to {left_for}: nothing is given from here any more, or "
+            "numbers would be given twice. Serve that directory, without DAWR_DATABASE_URL. To move again, make an "
+            "empty database."
+        )
 
 
 def _leave_if_told_to() -> None:

@@ -73,6 +73,8 @@ class RowSession:
             rows[row[0]].issued.setdefault(row[1], []).append(row[2])
         for row in await self._fetch("visits_by_open_key", [(v, k) for v, w in wants.items() for k in w.visitors]):
             rows[row[0]].planned.append(Visit(*row))
+        for row in await self._fetch("queues_with_history", [(v, q) for v, w in wants.items() for q in w.histories]):
+            rows[row[0]].histories.add(row[1])
         await self._search(wants, rows)
         for kind in dict.fromkeys(kind for wanted in wants.values() for kind in wanted.rows):
             await self._load_kind(kind, wants, rows)
@@ -119,10 +121,10 @@ class RowSession:
             venue_id, queue_id, day, number, priority, sequence = row
             rows[venue_id].places.setdefault(LineKey(queue_id, day, number), []).append((-priority, sequence))
         for row in await self._fetch("lines_by_key", [(v, *k) for v, w in wants.items() for k in w.lines]):
-            rows[row[0]].lines.append(_line(row))
+            rows[row[0]].lines.append(line_of(row))
         current = [(v, q) for v, w in wants.items() for q in w.current_lines | w.waiting]
         for row in await self._fetch("lines_current", current):
-            rows[row[0]].current_lines.append(_line(row))
+            rows[row[0]].current_lines.append(line_of(row))
 
     async def _search(self, wants: Mapping[VenueId, Wants], rows: Mapping[VenueId, Rows]) -> None:
         """One after the other: a view looks for one thing, or a few."""
@@ -208,7 +210,7 @@ def all_statements(dialect: str, owners: Owners = OWNERS) -> dict[str, str]:
     return read_statements(*(files(package) / "sql" / dialect for package in owners.values()))
 
 
-def _line(row: Row) -> Line:
+def line_of(row: Row) -> Line:
     line = Line(*row)
     return msgspec.structs.replace(line, waiting=tuple(msgspec.json.decode(row[6])))
 

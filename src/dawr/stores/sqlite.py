@@ -9,8 +9,9 @@ hold the writer up.
 
 import asyncio
 import threading
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
@@ -18,11 +19,12 @@ from typing import Any, cast
 import apsw
 
 from dawr.domain import Head, Venue, VenueId
-from dawr.ports import Changes, Clock, OutcomeUnknown, Session, StoreAway, T, Unstorable
+from dawr.ports import Changes, Clock, OutcomeUnknown, Session, StoreAway, StoreDamaged, T, Unstorable
 from dawr.reliability.lease import Leases
 from dawr.reliability.migrations import Owners, migrate_sqlite
 from dawr.reliability.records import Argument
 from dawr.reliability.sqlite import begin_wal
+from dawr.stores import reasons
 from dawr.stores.accounts import StoredAccounts
 from dawr.stores.beside import RowsBeside
 from dawr.stores.checking import CHECKS, faults_in
@@ -34,7 +36,8 @@ READERS = 2
 DOUBTED_MS = 10_000
 WAL_PAGES_BEFORE_CHECKPOINT = 4000
 WAL_BYTES_KEPT = 64 * 1024 * 1024
-
+STEPS_BETWEEN_LOOKS_AT_THE_CLOCK = 1000
+DAMAGE = (apsw.CorruptError, apsw.NotADBError)
 
 ONE_USER_AT_A_TIME = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_NOMUTEX
 """Whoever has the turn is alone: SQLite need not lock the connection for every call."""
@@ -58,8 +61,11 @@ class SqliteStore(RowsBeside):
         self._writing: apsw.Connection | None = None
         self._busy_ms = BUSY_MS
         self._failed_at: int | None = None
+        self._damage: str | None = None
+        """What was found damaged. It stays so until somebody restores the file and starts anew."""
 
     async def transact(self, venues: Iterable[VenueId], work: Callable[[Session], Awaitable[T]]) -> T:
+        self._must_be_whole()
         try:
             async with self._having_the_turn():
                 result = await self._transact(tuple(venues), work)
@@ -70,13 +76,13 @@ class SqliteStore(RowsBeside):
         return result
 
     async def read(self, venues: Iterable[VenueId], work: Callable[[Session], Awaitable[T]]) -> T:
-        return await _in_thread(self._readers, self._read, tuple(venues), work)
+        return await self._in_reader(self._read, tuple(venues), work)
 
     async def add_venue(self, venue: Venue, head: Head, first: Changes | None = None) -> None:
         await self._write(self._add_venue, venue, head, first)
 
     async def select_rows(self, name: str, *arguments: Argument) -> list[Row]:
-        return await _in_thread(self._readers, self._select_rows, name, arguments)
+        return await self._in_reader(self._select_rows, name, arguments)
 
     async def change_rows(self, name: str, *arguments: Argument) -> int:
         return await self._write(self._change_rows, name, arguments)
@@ -86,8 +92,9 @@ class SqliteStore(RowsBeside):
 
     async def ping(self) -> None:
         """On a disk that is nearly full a small write may succeed where a batch failed a moment ago."""
+        self._must_be_whole()
         if self._failed_at is not None and self._clock() - self._failed_at < DOUBTED_MS:
-            raise StoreAway("SQLite: the last batch could not be stored")
+            raise StoreAway("SQLite: the last batch could not be stored. The log says why.")
         await self._write(self._ping)
 
     async def put_right(self, now: int) -> int:
@@ -99,14 +106,17 @@ class SqliteStore(RowsBeside):
     async def renew_epochs(self, new_epoch: Callable[[], int]) -> int:
         return await self._write(self._renew_epochs, new_epoch)
 
+    async def inspect(self, *, seconds: float) -> bool:
+        return await self._in_reader(self._inspect, seconds)
+
     async def faults(self) -> list[str]:
-        return await _in_thread(self._readers, self._faults)
+        return await self._in_reader(self._faults)
 
     async def pending_migrations(self) -> list[str]:
-        return await _in_thread(self._readers, self._pending_migrations)
+        return await self._in_reader(self._pending_migrations)
 
     async def close(self) -> None:
-        if self._writing is not None:
+        if self._writing is not None and self._damage is None:
             await self._write(self._checkpoint)
         for threads in (self._queueing, self._writer, self._readers):
             threads.shutdown()
@@ -132,13 +142,14 @@ class SqliteStore(RowsBeside):
             self._turn.release()
 
     async def _write(self, function: Callable[..., T], *arguments: object) -> T:
+        self._must_be_whole()
         async with self._having_the_turn():
             return await self._in_writer(function, *arguments)
 
     async def _in_writer(self, function: Callable[..., T], *arguments: object) -> T:
         """Whoever is cancelled meanwhile still keeps the turn until it is done: the connection is in use."""
         doing = self._writer.submit(function, *arguments)
-        with _faults_told():
+        with self._faults_told():
             try:
                 return await asyncio.shield(asyncio.wrap_future(doing))
             except asyncio.CancelledError:
@@ -147,7 +158,7 @@ class SqliteStore(RowsBeside):
 
     async def _transact(self, venues: tuple[VenueId, ...], work: Callable[[Session], Awaitable[T]]) -> T:
         gateway = await self._begin_at_once()
-        with _faults_told():
+        with self._faults_told():
             try:
                 session = finish(begin(gateway, self._cache, venues, lock=True, clock=self._clock))
                 result = finish(work(session))
@@ -159,7 +170,7 @@ class SqliteStore(RowsBeside):
 
     async def _begin_at_once(self) -> "SqliteGateway":
         """If another process writes to the file, it is waited for by the writer thread and not by the event loop."""
-        with _faults_told():
+        with self._faults_told():
             gateway = SqliteGateway(self._connection(), self._statements)
             try:
                 gateway.begin(wait_ms=0)
@@ -172,6 +183,34 @@ class SqliteStore(RowsBeside):
         except asyncio.CancelledError:
             gateway.rollback()
             raise
+
+    # What goes wrong
+
+    @contextmanager
+    def _faults_told(self) -> Iterator[None]:
+        """SQLite's faults as the port has them."""
+        try:
+            yield
+        except (apsw.ConstraintError, apsw.MismatchError, apsw.TooBigError, UnicodeEncodeError, OverflowError) as error:
+            raise Unstorable(f"SQLite: {error}") from error
+        except DAMAGE as error:
+            raise self._damaged(str(error)) from error
+        except OutcomeUnknown as error:
+            if isinstance(error.__cause__, DAMAGE):
+                self._damaged(str(error.__cause__))
+            raise
+        except apsw.Error as error:
+            raise StoreAway(f"SQLite: {reasons.of_sqlite(error)}") from error
+
+    def _damaged(self, what: str) -> StoreDamaged:
+        """Known from now on: what is asked next is refused before it makes it worse."""
+        if self._damage is None:
+            self._damage = reasons.damage(self.path, what)
+        return StoreDamaged(self._damage)
+
+    def _must_be_whole(self) -> None:
+        if self._damage is not None:
+            raise StoreDamaged(self._damage)
 
     # In the writer thread
 
@@ -226,6 +265,23 @@ class SqliteStore(RowsBeside):
 
     # In a reader thread
 
+    async def _in_reader(self, function: Callable[..., T], *arguments: object) -> T:
+        with self._faults_told():
+            return await asyncio.wrap_future(self._readers.submit(function, *arguments))
+
+    def _inspect(self, seconds: float) -> bool:
+        connection, until = self._reader(), time.monotonic() + seconds
+        connection.set_progress_handler(lambda: time.monotonic() > until, STEPS_BETWEEN_LOOKS_AT_THE_CLOCK)
+        try:
+            [(verdict,)] = connection.execute("PRAGMA quick_check(1)")
+        except apsw.InterruptError:
+            return False
+        finally:
+            connection.set_progress_handler(None)
+        if verdict != "ok":
+            raise self._damaged(verdict)
+        return True
+
     def _read(self, venues: tuple[VenueId, ...], work: Callable[[Session], Awaitable[T]]) -> T:
         reader = self._reader()
         gateway = SqliteGateway(reader, self._statements)
@@ -250,7 +306,7 @@ class SqliteStore(RowsBeside):
         connection, sql = self._reader(), self._statements
         damage = [str(row[0]) for row in connection.execute("PRAGMA quick_check(3)") if row != ("ok",)]
         if damage:
-            return [f"The database file is damaged: {sentence}." for sentence in damage]
+            return [reasons.damage(self.path, sentence) for sentence in damage]
         connection.execute("BEGIN")
         try:
             return faults_in(*(connection.execute(sql[name]).fetchall() for name in CHECKS))
@@ -327,19 +383,3 @@ def finish(work: Awaitable[T]) -> T:
     except StopIteration as stop:
         return cast("T", stop.value)
     raise RuntimeError("work in an SQLite transaction may await its session only")
-
-
-async def _in_thread(executor: Executor, function: Callable[..., T], *arguments: object) -> T:
-    with _faults_told():
-        return await asyncio.wrap_future(executor.submit(function, *arguments))
-
-
-@contextmanager
-def _faults_told() -> Iterator[None]:
-    """SQLite's faults as the port has them."""
-    try:
-        yield
-    except (apsw.ConstraintError, apsw.MismatchError, apsw.TooBigError, UnicodeEncodeError, OverflowError) as error:
-        raise Unstorable(f"SQLite: {error}") from error
-    except apsw.Error as error:
-        raise StoreAway(f"SQLite: {error}") from error

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from dawr.reliability.disk import OTHERS, make_directory, mode_of
+
 
 class TrafficDirectory:
     def __init__(self, path: Path) -> None:
@@ -15,9 +17,11 @@ class TrafficDirectory:
         self.socket = path / "control.sock"
 
     def prepare(self) -> None:
-        """Only its owner may look in."""
+        """Only its owner may look in, also where an older version left them open."""
         for folder in (self.path, self.spools, self.archive):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_directory(folder)
+            if (mode := mode_of(folder)) & OTHERS:
+                folder.chmod(mode & ~OTHERS)
 
 
 def traffic_in(data: str | Path) -> TrafficDirectory:

@@ -21,7 +21,7 @@ from zlib import crc32
 
 import msgspec
 
-from dawr.reliability.disk import sync
+from dawr.reliability.disk import make_directory, sync
 from dawr.reliability.log import log
 from dawr.traffic.event import MS_PER_HOUR, hour_of
 
@@ -242,7 +242,7 @@ class Spool:
     def _next_file(self, at: int) -> SpoolFile | None:
         """The old one stays in use as long as there is no new one."""
         try:
-            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_directory(self._directory)
             self._name = self._name or self._new_name()
             file = SpoolFile(self._directory, f"{hour_of(at):013}-{self._name}-{self._files:06}", hour_of(at))
         except OSError as error:

@@ -5,7 +5,6 @@ nothing, because a spool is kept until `sync` has said that the disk has what wa
 """
 
 import asyncio
-import os
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -14,7 +13,7 @@ from typing import Any, TypeVar
 
 import apsw
 
-from dawr.reliability.disk import sync
+from dawr.reliability.disk import make_private, sync
 from dawr.reliability.migrations import migrate_sqlite
 from dawr.reliability.records import Argument, Records, kit_journal
 from dawr.reliability.sqlite import begin_wal
@@ -105,7 +104,7 @@ class SqliteDatabase:
                 self._connection = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READONLY)
                 self._connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
             else:
-                os.close(os.open(self.path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+                make_private(self.path)
                 connection = apsw.Connection(str(self.path))
                 begin_wal(connection, busy_ms=BUSY_MS)
                 connection.execute("PRAGMA synchronous = NORMAL")

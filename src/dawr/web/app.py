@@ -16,7 +16,8 @@ from dawr.traffic.requests import RequestCollector
 from dawr.web.cors import Cors
 from dawr.web.endpoint import REPLAYED, Endpoint
 from dawr.web.event_stream import Stream
-from dawr.web.problems import Problem, problem_of
+from dawr.web.pages.rendering import BY_LANGUAGE, problem_page
+from dawr.web.problems import NO_STATUSES, OUR_FAULT, Problem, problem_of
 from dawr.web.raw_request import RawRequest
 from dawr.web.response import HSTS, PROBLEM_JSON, Header, Response, head_of, headers_of_kind, headers_of_one
 from dawr.web.router import NOTHING, Router
@@ -25,7 +26,6 @@ from dawr.web.server.protocol import count_if_unanswered, cycle_of, respond
 
 log = structlog.get_logger("dawr.web")
 
-OUR_FAULT = 500
 OUTCOME_OF_KEY = {"idempotency-key-reused": "conflict", "idempotency-in-progress": "in_progress"}
 
 
@@ -59,7 +59,6 @@ class App:
         raw = RawRequest(scope, receive, dict(scope["headers"]), NOTHING, correlation_id)
         endpoint: Endpoint | None = None
         response: Response | Stream
-        by_rule = False
         try:
             preflight = self._cors.preflight(raw)
             if preflight is None:
@@ -72,10 +71,10 @@ class App:
         except asyncio.CancelledError:
             response = self._unfinished(endpoint, raw)
         except Exception as error:  # noqa: BLE001 - the one place where an error becomes an answer
-            response, by_rule = self._problem(error, endpoint, raw), isinstance(error, Refused)
+            response = self._problem(error, endpoint, raw)
         route = NO_ROUTE if endpoint is None else endpoint.route.path
         if self._collecting is not None:
-            self._collect(self._collecting, response, raw, route, began, by_rule)
+            self._collect(self._collecting, response, raw, route, began)
         if isinstance(response, Response):
             # Before it leaves: whoever has an answer finds it counted, whichever process they ask.
             self._record(scope["method"], route, response, began, correlation_id, span)
@@ -99,16 +98,16 @@ class App:
             self._replayed(route, correlation_id)
         self._access_log.record(method, route, response.status, began, correlation_id)
         if span is not None:
-            span.answered(known_method(method), route, response.status, correlation_id)
+            failed = response.status >= OUR_FAULT and not (isinstance(response, Response) and response.by_rule)
+            span.answered(known_method(method), route, response.status, correlation_id, failed=failed)
 
-    def _collect(  # noqa: PLR0917 - called for every request
+    def _collect(
         self,
         collecting: RequestCollector,
         response: Response | Stream,
         raw: RawRequest,
         route: str,
         began: int,
-        by_rule: bool,  # noqa: FBT001 - as above
     ) -> None:
         """Count it in the statistics before its last bytes leave; a stream when it ends."""
         if isinstance(response, Stream):
@@ -116,7 +115,7 @@ class App:
                 raw.scope, raw.headers, route, response.status, self._access_log.begin() - began, raw.correlation_id
             )
             return
-        took = self._access_log.begin() - began
+        took, by_rule = self._access_log.begin() - began, response.by_rule
         soon = cycle_of(raw.scope) is not None
         collecting.collect(raw.scope, raw.headers, route, response.status, took, raw.correlation_id, by_rule, soon)
 
@@ -129,19 +128,32 @@ class App:
         return self._problem(unknown, endpoint, raw)
 
     def _problem(self, error: Exception, endpoint: Endpoint | None, raw: RawRequest) -> Response:
-        problem = problem_of(error, words=NOTHING if endpoint is None else endpoint.route.words)
-        self._tell(problem, NO_ROUTE if endpoint is None else endpoint.route.path, raw.correlation_id, error)
+        path, words, statuses = NO_ROUTE, NOTHING, NO_STATUSES
+        if endpoint is not None:
+            path, words, statuses = endpoint.route.path, endpoint.route.words, endpoint.route.statuses
+        problem = problem_of(error, raw.language, words=words, statuses=statuses)
+        self._tell(problem, path, raw.correlation_id, error)
+        by_rule = isinstance(error, Refused)
+        if _is_for_a_person(endpoint, raw):
+            return problem_page(problem, raw.language, raw.correlation_id, by_rule=by_rule)
+        headers = (*problem.headers_of_response(), BY_LANGUAGE)
         body = problem.body(raw.correlation_id)
-        return Response(problem.status, body, problem.headers_of_response(), PROBLEM_JSON)
+        return Response(problem.status, body, headers, PROBLEM_JSON, by_rule=by_rule)
 
     def _tell(self, problem: Problem, route: str, correlation_id: str, error: Exception) -> None:
-        """Whoever keeps the service running. A fault that nobody expected comes with where it was."""
-        self._access_log.count_problem(problem.code)
+        """Whoever keeps the service running. A fault that nobody expected comes with where it was.
+
+        What the rules refuse is no fault, also where a contract has a status of 5xx for it.
+        """
+        if isinstance(error, Refused) or problem.status < OUR_FAULT:
+            self._access_log.count_refusal(problem.code)
+        else:
+            self._access_log.count_error(problem.code)
         if problem.code in OUTCOME_OF_KEY:
             self._instruments.metrics.idempotency(OUTCOME_OF_KEY[problem.code])
         if problem.code == "internal-error":
             log.error("api.error", route=route, status=problem.status, code=problem.code, exc_info=error)
-        elif problem.status >= OUR_FAULT:
+        elif problem.status >= OUR_FAULT and not isinstance(error, Refused):
             self._instruments.failed(error)
             self._access_log.failed(route, problem.status, problem.code, correlation_id)
 
@@ -174,3 +186,9 @@ class App:
         if self._parts.clients.is_secure(raw.scope):
             headers.append(HSTS)
         return headers
+
+
+def _is_for_a_person(endpoint: Endpoint | None, raw: RawRequest) -> bool:
+    """A browser that asked for a page, or for nothing that is there."""
+    is_page = endpoint is None or endpoint.route.kind == "text/html"
+    return is_page and b"text/html" in raw.headers.get(b"accept", b"")

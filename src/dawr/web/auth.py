@@ -7,7 +7,8 @@ page asks for, so for a change the browser must say that the page is ours.
 from collections.abc import Awaitable, Callable
 
 from dawr.accounts.accounts import SESSION, TOKEN, Accounts
-from dawr.domain import Role, SignedIn, Token, VenueId
+from dawr.accounts.known_browsers import KEPT_MS, KnownBrowsers
+from dawr.domain import Account, Role, SignedIn, Token, VenueId
 from dawr.domain.errors import UnknownTicket, UnknownVenue, UnknownVisit
 from dawr.reliability.client_address import Clients
 from dawr.web.problems import BadRequest
@@ -18,6 +19,10 @@ SECURE_COOKIE = "__Host-dawr"
 LOOPBACK_COOKIE = "dawr"
 """Without TLS a browser keeps no `__Host-` cookie; on this machine alone there is nobody in between."""
 
+KNOWN_BROWSER = "-browser"
+"""Ends the name of the cookie by which a browser is known."""
+KNOWN_SECONDS = KEPT_MS // 1000
+
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 CHALLENGE: Header = (b"www-authenticate", b'Bearer realm="dawr"')
 
@@ -26,9 +31,18 @@ WhichToken = Callable[[str], Awaitable[Token | None]]
 
 
 class Auth:
-    def __init__(self, accounts: Accounts, clients: Clients, *, on_loopback: bool, session_seconds: int) -> None:
+    def __init__(
+        self,
+        accounts: Accounts,
+        clients: Clients,
+        browsers: KnownBrowsers,
+        *,
+        on_loopback: bool,
+        session_seconds: int,
+    ) -> None:
         self._accounts = accounts
         self._clients = clients
+        self._browsers = browsers
         self._on_loopback = on_loopback
         self._session_seconds = session_seconds
 
@@ -45,10 +59,20 @@ class Auth:
 
     def cookie(self, raw: RawRequest, session: str) -> Header:
         """The session as a cookie that scripts cannot read and other sites cannot send along."""
-        return self._set_cookie(raw, session, self._session_seconds)
+        return self._set_cookie(raw, "", session, self._session_seconds)
 
     def no_cookie(self, raw: RawRequest) -> Header:
-        return self._set_cookie(raw, "", 0)
+        return self._set_cookie(raw, "", "", 0)
+
+    def known_browser(self, raw: RawRequest, account: Account | None) -> str | None:
+        """Which of the account's browsers this is, by the cookie of an earlier sign-in; None: one that is not known."""
+        marks = self._given_cookie(raw, KNOWN_BROWSER)
+        return None if account is None or not marks else self._browsers.recognise(account, marks)
+
+    def remember_browser(self, raw: RawRequest, account: Account) -> Header:
+        """The cookie of a sign-in, for the next ones."""
+        marks = self._browsers.remember(account, self._given_cookie(raw, KNOWN_BROWSER) or "")
+        return self._set_cookie(raw, KNOWN_BROWSER, marks, KNOWN_SECONDS)
 
     async def _caller(self, raw: RawRequest, who: Who, which_token: WhichToken) -> Caller:
         bearer = raw.headers.get(b"authorization")
@@ -61,32 +85,39 @@ class Auth:
     async def _by_bearer(self, header: bytes, who: Who, which_token: WhichToken) -> Caller:
         scheme, _, credentials = header.decode("latin-1").partition(" ")
         credentials = credentials.strip()
-        if scheme.lower() == "bearer" and credentials.startswith(SESSION):
+        if scheme.lower() != "bearer":
+            raise BadRequest(401, "credentials-invalid", CHALLENGE, why="no-bearer")
+        if credentials.startswith(SESSION):
             signed_in = await who(credentials)
             if signed_in is not None:
                 return _account(signed_in, credentials)
-        elif scheme.lower() == "bearer" and credentials.startswith(TOKEN):
+        elif credentials.startswith(TOKEN):
             token = await which_token(credentials)
             if token is not None:
                 return Caller(f"token:{token.token_id}", {token.venue_id: token.role}, token_kind=token.kind)
-        raise BadRequest(401, "credentials-invalid", "This session or token is not, or no longer, valid.", CHALLENGE)
+        raise BadRequest(401, "credentials-invalid", CHALLENGE)
 
     async def _by_cookie(self, raw: RawRequest, who: Who) -> Caller:
-        given = cookies(raw)
-        session = given.get(SECURE_COOKIE)
-        if session is None and not self._clients.is_secure(raw.scope):
-            session = given.get(LOOPBACK_COOKIE)
+        session = self._given_cookie(raw, "")
         signed_in = await who(session) if session and session.startswith(SESSION) else None
         if signed_in is None:
             return ANYBODY
-        if raw.scope["method"] not in SAFE_METHODS and not _is_from_our_own_page(raw):
-            raise BadRequest(403, "cross-site", "This came from another site's page, so its cookie does not count.")
+        if raw.scope["method"] not in SAFE_METHODS and not is_from_our_own_page(raw):
+            raise BadRequest(403, "cross-site")
         return _account(signed_in, session)
 
-    def _set_cookie(self, raw: RawRequest, value: str, seconds: int) -> Header:
+    def _given_cookie(self, raw: RawRequest, which: str) -> str | None:
+        """Over https one that any page of the domain could set does not count."""
+        given = cookies(raw)
+        value = given.get(SECURE_COOKIE + which)
+        if value is None and not self._clients.is_secure(raw.scope):
+            value = given.get(LOOPBACK_COOKIE + which)
+        return value
+
+    def _set_cookie(self, raw: RawRequest, which: str, value: str, seconds: int) -> Header:
         plain = self._on_loopback and not self._clients.is_secure(raw.scope)
         name, secure = (LOOPBACK_COOKIE, "") if plain else (SECURE_COOKIE, "; Secure")
-        text = f"{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}"
+        text = f"{name}{which}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}"
         return (b"set-cookie", text.encode())
 
 
@@ -97,13 +128,12 @@ def must_be_allowed(caller: Caller, needed: Role, venue_id: VenueId, venue: str,
         raise UnknownTicket if by == "ticket" else UnknownVisit if by == "visit" else UnknownVenue(venue)
     if not caller.may(needed, venue_id):
         mine = caller.token_kind if caller.token_kind in DEVICES else caller.roles[venue_id]
-        sentence = f"This needs the role {needed}; yours here is {mine}."
-        raise BadRequest(403, "role-too-low", sentence)
+        raise BadRequest(403, "role-too-low", role=mine, needed=needed)
 
 
 def must_be_known(caller: Caller) -> None:
     if not caller.is_known:
-        raise BadRequest(401, "not-signed-in", "Sign in, or send a token as bearer.", CHALLENGE)
+        raise BadRequest(401, "not-signed-in", CHALLENGE)
 
 
 def _account(signed_in: SignedIn, session: str | None) -> Caller:
@@ -116,7 +146,7 @@ def _account(signed_in: SignedIn, session: str | None) -> Caller:
     )
 
 
-def _is_from_our_own_page(raw: RawRequest) -> bool:
+def is_from_our_own_page(raw: RawRequest) -> bool:
     site = raw.headers.get(b"sec-fetch-site")
     if site is not None:
         return site in {b"same-origin", b"none"}

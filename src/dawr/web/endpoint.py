@@ -7,7 +7,7 @@ from typing import Any, cast
 import msgspec
 
 from dawr.domain import VenueId
-from dawr.domain.errors import TooOften, UnknownTicket, UnknownVenue, UnknownVisit
+from dawr.domain.errors import TooOften, UnknownDesk, UnknownQueue, UnknownTicket, UnknownVenue, UnknownVisit
 from dawr.operations.snapshots import LookAtAnswer
 from dawr.ports import OutcomeUnknown
 from dawr.reliability.fingerprint import fingerprint
@@ -82,7 +82,9 @@ class Endpoint:
         elif route.query is not None:
             given = read_query(raw, route.query)
         claim = self._claim(raw, caller, venue_id, given)
-        return Request(self._parts.engine, raw, given, caller, venue_id, venue, code, claim, route.words)
+        return Request(
+            self._parts.engine, raw, given, caller, venue_id, venue, code, claim, route.words, route.statuses
+        )
 
     async def _who_asks_now(self, raw: RawRequest) -> Caller:
         """Asked of the store: the first look may be from a second ago."""
@@ -122,13 +124,15 @@ class Endpoint:
         if named_by is None:
             return VenueId(""), "", ""
         if named_by == "clinic":
-            slug = self._parts.settings.clinic_venue
-            return await engine.find_venue(slug), slug, ""
+            clinic = await engine.clinic(called=self._parts.settings.clinic_venue)
+            return clinic, await engine.slug_of(clinic), ""
         asked_for = params[named_by]
         if any(len(param) > LONGEST_PARAMETER or not param.isprintable() for param in params.values()):
-            raise BadRequest(404, "no-such-path", "There is nothing at this address.")
+            raise BadRequest(404, "no-such-path")
         if named_by in {"ticket", "visit"}:
             return await self._locate_by_id(asked_for)
+        if ":" not in asked_for and named_by in {"queue", "desk"}:
+            raise UnknownQueue(asked_for, why="form") if named_by == "queue" else UnknownDesk(asked_for, why="form")
         name, _, code = (asked_for, "", "") if named_by == "venue" else asked_for.partition(":")
         try:
             venue_id = await engine.find_venue(name)
@@ -195,10 +199,11 @@ class Endpoint:
 
 def _response(reply: Reply, extra: tuple[Header, ...]) -> Response:
     """What was refused and kept is a problem to whoever asks again, too."""
-    return Response(reply.status, reply.body, extra, JSON if reply.status < REFUSALS_FROM else PROBLEM_JSON)
+    by_rule = reply.status >= REFUSALS_FROM
+    return Response(reply.status, reply.body, extra, PROBLEM_JSON if by_rule else JSON, by_rule)
 
 
 def _one_key(header: str | None, field: str) -> str:
     if header is not None and header != field:
-        raise BadRequest(400, "invalid-idempotency-key", "The header and the body give different idempotency keys.")
+        raise BadRequest(400, "invalid-idempotency-key", why="differ")
     return field

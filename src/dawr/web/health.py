@@ -48,8 +48,15 @@ class ClinicHealth(msgspec.Struct, frozen=True):
     version: str
 
 
+class ClinicBackend(msgspec.Struct, frozen=True):
+    success: bool
+    status: Literal["healthy", "degraded"]
+    backend: Literal["up", "down"]
+    version: str
+
+
 class Unwell(BadRequest):
-    """Nothing can be stored now."""
+    """Nothing can be stored now, and a moment later perhaps it can."""
 
     retryable: ClassVar[bool] = True
 
@@ -83,7 +90,8 @@ async def health(parts: Parts, _: Request[NoInput]) -> Response:
     except (StoreFault, Busy) as fault:
         problem = problem_of(fault)
         facts = {name: fact for name, fact in msgspec.structs.asdict(picture).items() if name != "status"}
-        raise Unwell(problem.status, problem.code, problem.detail, **facts) from fault
+        unwell = Unwell if problem.retryable else BadRequest
+        raise unwell(problem.status, problem.code, **facts) from fault
     return answered(picture)
 
 
@@ -93,6 +101,18 @@ async def clinic_health(parts: Parts, _: Request[NoInput]) -> Response:
     return answered(
         ClinicHealth(success=True, status="DEGRADED" if _is_degraded(parts) else "HEALTHY", version=__version__)
     )
+
+
+async def clinic_backend(parts: Parts, _: Request[NoInput]) -> Response:
+    """The same for older clients: also the answer of a server that is not ready is one that they read."""
+    try:
+        await parts.engine.ready()
+    except (StoreFault, Busy) as fault:
+        problem = problem_of(fault)
+        down = ClinicBackend(success=False, status="degraded", backend="down", version=__version__)
+        return answered(down, status=problem.status, headers=problem.headers_of_response())
+    status: Literal["healthy", "degraded"] = "degraded" if _is_degraded(parts) else "healthy"
+    return answered(ClinicBackend(success=True, status=status, backend="up", version=__version__))
 
 
 def _traffic(parts: Parts) -> Literal["well", "warning", "critical", "unknown", "off"]:
@@ -153,6 +173,17 @@ ROUTES = (
         tag="clinic",
         handler=clinic_health,
         answer=ClinicHealth,
+        limit=None,
+    ),
+    Route(
+        method="GET",
+        path="/api/v1/status",
+        name="clinic-backend",
+        summary="Whether the server is up, for older clients of the clinic",
+        tag="clinic",
+        handler=clinic_backend,
+        answer=ClinicBackend,
+        also_status=503,
         limit=None,
     ),
 )

@@ -1,14 +1,22 @@
 """How often one address, token or account may ask. Which class a request is in, and what it is told."""
 
+import asyncio
+from hashlib import blake2b
+from weakref import WeakValueDictionary
+
 from dawr.domain.pin import MOST_OF_ADDRESS
 from dawr.reliability.client_address import Clients, limit_key
 from dawr.reliability.rate_limit import Hits, Limiter, Policy, Verdict, headers
 from dawr.settings import Settings
-from dawr.web.problems import BadRequest
+from dawr.web.problems import BadRequest, Fact
 from dawr.web.raw_request import ANYBODY, DEVICES, Caller, RawRequest
 
 MINUTE = 60
 QUARTER = 15 * 60
+HOUR = 60 * 60
+DAY = 24 * HOUR
+MARKS = 65_536
+"""What is counted for a day by names and addresses that anybody can make up is counted under so many at most."""
 
 
 class TooMany(BadRequest):
@@ -16,19 +24,20 @@ class TooMany(BadRequest):
 
     retryable = True
 
-    def __init__(self, verdict: Verdict) -> None:
+    def __init__(self, verdict: Verdict, **more: Fact) -> None:
         policy = verdict.policy
-        sentence = f"At most {policy.quota} requests in {policy.window_seconds} s are answered here."
-        super().__init__(429, "quota-exceeded", sentence, *headers(verdict), violated_policies=[policy.name])
+        facts: dict[str, Fact] = {"violated-policies": [policy.name], "policy": policy.name, "most": policy.quota}
+        super().__init__(429, "quota-exceeded", *headers(verdict), **facts, seconds=policy.window_seconds, **more)
 
 
 class Limits:
     """Signed-in callers, tokens and devices have classes of their own.
 
-    So a kiosk is not held up by the phones around it.
+    So a kiosk is not held up by the phones around it. `secret` is the installation's own: all of its
+    processes give a name or an address the same mark, and nobody else can tell which.
     """
 
-    def __init__(self, limiter: Limiter, clients: Clients, settings: Settings, hits: Hits) -> None:
+    def __init__(self, limiter: Limiter, clients: Clients, settings: Settings, hits: Hits, secret: str) -> None:
         self._limiter = limiter
         self._clients = clients
         self._on = settings.rate_limits == "on"
@@ -41,7 +50,11 @@ class Limits:
         self._caller = Policy("caller", settings.limit_caller, MINUTE)
         self._device = Policy("device", settings.limit_device, MINUTE)
         self._login = Policy("login", settings.limit_login, QUARTER)
+        self._login_account = Policy("login-account", settings.limit_login_account, DAY)
+        self._login_address = Policy("login-address", settings.limit_login_address, DAY)
+        self._secret = secret.encode()
         self._pin = Policy("pin", MOST_OF_ADDRESS, QUARTER)
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self.hits = hits
 
     async def charge(self, limit: str, caller: Caller, raw: RawRequest) -> Verdict | None:
@@ -60,21 +73,34 @@ class Limits:
         for verdict in verdicts:
             await self._limiter.give_back(verdict)
 
-    def refusal(self, verdict: Verdict) -> TooMany:
+    def refusal(self, verdict: Verdict, **more: Fact) -> TooMany:
         """What the caller is told, and a hit that is noted."""
         self.hits.note(verdict.policy.name, verdict.key)
-        return TooMany(verdict)
+        return TooMany(verdict, **more)
 
-    async def try_login(self, username: str, raw: RawRequest) -> list[Verdict]:
-        """Charge a try to the account and to the address, whichever is used up first; a success gives it back."""
+    def turn_to_try(self, whose: str, raw: RawRequest, browser: str | None) -> asyncio.Lock:
+        """For one try after the other: right ones that come together would seem to be wrong ones while they last."""
+        (_, key), *_ = self._of_password(whose, raw, browser, vouched_for=False)
+        return self._turns.setdefault(key, asyncio.Lock())
+
+    async def charge_password(
+        self, whose: str, raw: RawRequest, browser: str | None, *, vouched_for: bool
+    ) -> list[Verdict]:
+        """A try of a password, before it is judged. A `browser` that is known counts by itself, and for itself only."""
         charged: list[Verdict] = []
-        for key in self._login_keys(username, raw) if self._on else ():
-            verdict = await self._limiter.charge(self._login, key)
+        for policy, key in self._of_password(whose, raw, browser, vouched_for=vouched_for) if self._on else ():
+            verdict = await self._limiter.charge(policy, key)
             if not verdict.allowed:
                 await self.give_back(*charged)
-                raise self.refusal(verdict)
+                seconds = verdict.reset_seconds
+                raise self.refusal(verdict, minutes=-(-seconds // MINUTE), hours=-(-seconds // HOUR))
             charged.append(verdict)
         return charged
+
+    def mark(self, text: str) -> str:
+        """One of a bounded number, so that what anybody can make up takes a bounded place for a day."""
+        digest = blake2b(text.encode(errors="replace"), digest_size=8, key=self._secret, person=b"limits").digest()
+        return f"mark {int.from_bytes(digest) % MARKS}"
 
     async def may_try_pin(self, raw: RawRequest) -> None:
         """Refuse an address whose failures are used up. It is asked by a charge that is given back at once."""
@@ -93,8 +119,14 @@ class Limits:
             return self._by_address[limit], self._address(raw)
         return self._device if caller.token_kind in DEVICES else self._caller, caller.actor
 
-    def _login_keys(self, username: str, raw: RawRequest) -> tuple[str, str]:
-        return (f"account {username.strip().lower()}", f"address {self._address(raw)}")
+    def _of_password(
+        self, whose: str, raw: RawRequest, browser: str | None, *, vouched_for: bool
+    ) -> tuple[tuple[Policy, str], ...]:
+        if browser is not None:
+            return ((self._login, f"{whose} browser {browser}"),)
+        address = self._address(raw)
+        of_account = ((self._login, f"{whose} address {address}"), (self._login_account, whose))
+        return of_account if vouched_for else (*of_account, (self._login_address, self.mark(address)))
 
     def _address(self, raw: RawRequest) -> str:
         return limit_key(self._clients.client_of(raw.scope))

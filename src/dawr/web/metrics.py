@@ -48,7 +48,7 @@ class MetricsEndpoint(Endpoint):
         if compare_digest(raw.headers.get(b"authorization", b""), bearer):
             return
         await self._parts.limits.charge_stranger(raw)
-        raise BadRequest(401, "credentials-invalid", "This is not the token that opens the metrics.", CHALLENGE)
+        raise BadRequest(401, "credentials-invalid", CHALLENGE, why="metrics")
 
 
 class ByPort:

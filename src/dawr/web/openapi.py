@@ -3,12 +3,13 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from dawr import __version__
-from dawr.web.problems import STATUS_OF, code_of
+from dawr.web.described_fields import Examples, Fields, Json, describe, described
+from dawr.web.problems import code_of, status_of
 from dawr.web.routes import Route
 
 SCHEMAS = "#/components/schemas/{name}"
@@ -31,8 +32,6 @@ JSON = "application/json"
 DESCRIBED_KINDS = {JSON, "text/event-stream"}
 """Pages and their files are for people, who see them."""
 
-Json = dict[str, Any]
-
 
 class Problem(msgspec.Struct, frozen=True):
     """RFC 9457. Facts of the refusal come along as further members."""
@@ -46,16 +45,27 @@ class Problem(msgspec.Struct, frozen=True):
     correlation_id: str
 
 
+class Known(NamedTuple):
+    """What every operation's description is made with."""
+
+    references: Mapping[Any, Json]
+    examples: Examples
+    fields: Fields
+
+
 def document(routes: Iterable[Route]) -> Json:
     """Everything that can be asked for, and every answer to it."""
-    described = [route for route in routes if route.kind in DESCRIBED_KINDS]
-    kinds = [kind for route in described for kind in (route.body, route.answer) if kind is not None]
+    shown = [route for route in routes if route.kind in DESCRIBED_KINDS]
+    kinds = [kind for route in shown for kind in (route.body, route.answer) if kind is not None]
     schemas, components = msgspec.json.schema_components([*kinds, Problem], ref_template=SCHEMAS)
-    references = dict(zip(kinds, schemas, strict=False))
+    fields = Fields.read()
+    describe(components, [*kinds, Problem], fields)
+    known = Known(dict(zip(kinds, schemas, strict=False)), Examples(components, fields), fields)
     components["Problem"]["additionalProperties"] = True
+    components["Problem"]["examples"] = [known.examples.answered("", schemas[-1])]
     paths: dict[str, Json] = {}
-    for route in described:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, references)
+    for route in shown:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, known)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -75,21 +85,27 @@ SECURITY_SCHEMES = {
 }
 
 
-def _operation(route: Route, references: Mapping[Any, Json]) -> Json:
+def _operation(route: Route, known: Known) -> Json:
     operation: Json = {
-        "operationId": route.name.replace("/", "-"),
+        "operationId": _id(route),
         "summary": route.summary,
         "tags": [route.tag],
-        "parameters": [*_path_parameters(route), *_query_parameters(route), *_headers(route)],
-        "responses": {str(status): answer for status, answer in sorted(_responses(route, references).items())},
+        "parameters": [*_path_parameters(route), *_query_parameters(route, known.fields), *_headers(route)],
+        "responses": {str(status): answer for status, answer in sorted(_responses(route, known).items())},
         "x-who": route.who,
     }
     if route.body is not None:
         needed = bool(_schema(route.body).get("required"))
-        operation["requestBody"] = {"required": needed, "content": _content(references[route.body])}
+        reference = known.references[route.body]
+        content = {"schema": reference, "example": known.examples.asked(reference)}
+        operation["requestBody"] = {"required": needed, "content": {JSON: content}}
     if route.who != "anyone":
         operation["security"] = [{"bearer": []}, {"cookie": []}]
     return operation
+
+
+def _id(route: Route) -> str:
+    return route.name.replace("/", "-")
 
 
 def _path_parameters(route: Route) -> list[Json]:
@@ -105,26 +121,21 @@ def _path_parameters(route: Route) -> list[Json]:
     ]
 
 
-def _query_parameters(route: Route) -> list[Json]:
+def _query_parameters(route: Route, fields: Fields) -> list[Json]:
     if route.query is None:
         return []
     schema = _schema(route.query)
+    describe({schema["title"]: schema}, [route.query], fields)
     return [
         {
             "name": name,
             "in": "query",
             "required": name in schema.get("required", ()),
-            "description": _description(rule),
+            "description": described(rule),
             "schema": rule,
         }
         for name, rule in schema["properties"].items()
     ]
-
-
-def _description(rule: Json) -> str:
-    """What may be left out has its own among those of what it may be."""
-    said: str = rule.get("description") or next(map(_description, rule.get("anyOf", ())), "")
-    return said
 
 
 def _headers(route: Route) -> list[Json]:
@@ -135,19 +146,22 @@ def _headers(route: Route) -> list[Json]:
     return [{"name": "Idempotency-Key", "in": "header", "required": False, "description": sentence, "schema": rule}]
 
 
-def _responses(route: Route, references: Mapping[Any, Json]) -> dict[int, Json]:
+def _responses(route: Route, known: Known) -> dict[int, Json]:
     success: Json = {"description": route.summary}
     if route.answer is not None:
-        success["content"] = _content(references[route.answer])
+        reference = known.references[route.answer]
+        example = known.examples.answered(_id(route), reference)
+        success["content"] = {JSON: {"schema": reference, "example": example}}
     elif route.kind != JSON:
-        success["content"] = {route.kind: {"schema": {"type": "string"}}}
+        success["content"] = {route.kind: {"schema": {"type": "string"}, "example": known.fields.streams[route.name]}}
     answers = {route.status: success}
     if route.also_status is not None:
         answers[route.also_status] = success
     for status, codes in codes_of(route).items():
         answers[status] = {
             "description": ", ".join(f"`{code}`" for code in sorted(codes)),
-            "content": {"application/problem+json": {"schema": {"$ref": SCHEMAS.format(name="Problem")}}},
+            "content": answers.get(status, {}).get("content", {})
+            | {"application/problem+json": {"schema": {"$ref": SCHEMAS.format(name="Problem")}}},
         }
     return answers
 
@@ -159,8 +173,7 @@ def codes_of(route: Route) -> Mapping[int, set[str]]:
         for status, named in told.items() if applies else ():
             codes[status].update(named)
     for refusal in route.refusals:
-        status = next(STATUS_OF[kind] for kind in refusal.__mro__ if kind in STATUS_OF)
-        codes[status].add(code_of(refusal))
+        codes[status_of(refusal, route.statuses)].add(code_of(refusal))
     for status, code in route.other_codes:
         codes[status].add(code)
     return codes
@@ -175,8 +188,9 @@ def _told_of_kinds(route: Route) -> tuple[tuple[bool, Mapping[int, set[str]]], .
         415: {"not-json"},
         422: {"invalid-body", "invalid-value", "unstorable"},
     }
+    away = {"busy", "stopping", "store-away", "store-damaged", "clock-untrusted"}
     return (
-        (True, {401: {"credentials-invalid"}, 503: {"busy", "stopping", "store-away", "clock-untrusted"}}),
+        (True, {401: {"credentials-invalid"}, 503: away}),
         (route.who != "anyone", {401: {"not-signed-in"}, 403: {"role-too-low"}}),
         (route.is_write, {403: {"cross-site"}, 408: {"request-timeout"}, 503: {"outcome-unknown"}}),
         (route.body is not None, of_body),
@@ -185,10 +199,6 @@ def _told_of_kinds(route: Route) -> tuple[tuple[bool, Mapping[int, set[str]]], .
         (route.limit is not None, {429: {"quota-exceeded"}}),
         (PARAMETER.search(route.path) is not None, {404: {"no-such-path"}}),
     )
-
-
-def _content(reference: Json) -> Json:
-    return {JSON: {"schema": reference}}
 
 
 def _schema(kind: Any) -> Json:  # noqa: ANN401 - any type that msgspec knows

@@ -6,19 +6,20 @@ from typing import ClassVar
 import msgspec
 
 from dawr.domain.errors import Closed, Conflict, Forbidden, Full, Invalid, NotFound, Refused, TooOften
-from dawr.ports import Busy, ClockUntrusted, OutcomeUnknown, StoreAway, StoreFault, Unstorable
+from dawr.ports import Busy, ClockUntrusted, OutcomeUnknown, StoreAway, StoreDamaged, StoreFault, Unstorable
 from dawr.reliability.idempotency import ClaimLost, InProgress, KeyConflict, KeyReused
 from dawr.reliability.rate_limit import Policy, Verdict, headers
 from dawr.traffic.database import DatabaseAway
 from dawr.traffic.ranges import Unanswerable
 from dawr.traffic.view import TrafficProcessAway
+from dawr.web.wording import ENGLISH, problem_in, say, words_in
 
 STATUS_OF: Mapping[type[Exception], int] = {
     NotFound: 404,
     Forbidden: 403,
     Conflict: 409,
     Closed: 409,
-    Full: 503,
+    Full: 409,
     TooOften: 429,
     Invalid: 422,
     KeyReused: 422,
@@ -35,16 +36,22 @@ STATUS_OF: Mapping[type[Exception], int] = {
 CODE_OF_FAULT: Mapping[type[Exception], str] = {
     StoreAway: "store-away",
     ClockUntrusted: "clock-untrusted",
+    StoreDamaged: "store-damaged",
     OutcomeUnknown: "outcome-unknown",
     Unstorable: "unstorable",
     DatabaseAway: "traffic-away",
     TrafficProcessAway: "traffic-process-away",
 }
 
+MISFITS = frozenset({"invalid-body", "invalid-query"})
+"""Told by what does not fit, whichever it is."""
 TRAFFIC_FAULTS = DatabaseAway | TrafficProcessAway
 
 NO_WORDS: Mapping[str, str] = {}
+NO_FACTS: Mapping[str, "Fact"] = {}
+NO_STATUSES: Mapping[type[Exception], int] = {}
 RETRY_SOON = (b"retry-after", b"1")
+OUR_FAULT = 500
 
 
 Fact = str | int | bool | list[str] | dict[str, str] | None
@@ -58,12 +65,12 @@ class BadRequest(Exception):
 
     retryable: ClassVar[bool] = False
 
-    def __init__(self, status: int, code: str, sentence: str, *headers: tuple[bytes, bytes], **facts: Fact) -> None:
-        super().__init__(sentence)
+    def __init__(self, status: int, code: str, *headers: tuple[bytes, bytes], **facts: Fact) -> None:
+        super().__init__(code)
         self.status = status
         self.code = code
         self.headers = headers
-        self.facts: Mapping[str, Fact] = {name.replace("_", "-"): fact for name, fact in facts.items()}
+        self.facts: Mapping[str, Fact] = facts
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -94,36 +101,70 @@ class Problem(msgspec.Struct, frozen=True):
         return self.headers if says_when or not self.retryable else (*self.headers, RETRY_SOON)
 
 
-def problem_of(error: Exception, *, words: Mapping[str, str] = NO_WORDS) -> Problem:
-    """What the caller is told, in the words of the door they came through.
+def problem_of(
+    error: Exception,
+    language: str = ENGLISH,
+    *,
+    words: Mapping[str, str] = NO_WORDS,
+    statuses: Mapping[type[Exception], int] = NO_STATUSES,
+) -> Problem:
+    """What the caller is told in their language, and in the words and by the statuses of the door they came through.
 
     A fault that is not theirs is told without its inside.
     """
     if isinstance(error, Unanswerable):
-        error = BadRequest(422, "invalid-query", f"`{error.field}` does not fit: {error}", field=error.field)
-    status = next((STATUS_OF[kind] for kind in type(error).__mro__ if kind in STATUS_OF), 500)
+        error = BadRequest(422, "invalid-query", field=error.field, why="unanswerable", sentence=str(error))
     if isinstance(error, BadRequest):
-        return Problem(error.status, error.code, _title(error), str(error), error.retryable, error.facts, error.headers)
+        return _told(error.status, error.code, error.facts, language, error.retryable, error.headers)
+    status = status_of(type(error), statuses)
     if isinstance(error, TooOften):
-        facts: Mapping[str, Fact] = {"violated-policies": [error.policy]}
-        told = _told_of_limit(error)
-        return Problem(status, error.code, _title(error), str(error), retryable=True, facts=facts, headers=told)
+        facts: Mapping[str, Fact] = {"violated-policies": [error.policy], **error.facts}
+        return _told(status, error.code, facts, language, retryable=True, headers=_told_of_limit(error))
     if isinstance(error, Refused):
-        return Problem(status, error.code, _title(error), str(error), facts=_facts(error, words))
+        return _told(status, error.code, _facts(error, words), language)
     if isinstance(error, Busy | KeyConflict):
-        return Problem(status, error.code, _title(error), _title(error), retryable=not isinstance(error, KeyReused))
+        return _told(status, error.code, NO_FACTS, language, retryable=not isinstance(error, KeyReused))
     if isinstance(error, StoreFault | TRAFFIC_FAULTS):
-        retryable = isinstance(error, StoreAway | TRAFFIC_FAULTS) or (
-            isinstance(error, OutcomeUnknown) and error.has_key
-        )
-        return Problem(status, CODE_OF_FAULT[type(error)], _title(error), _title(error), retryable=retryable)
-    return Problem(500, "internal-error", "Something went wrong here.", "The fault was logged; nothing of it is shown.")
+        return _told(status, CODE_OF_FAULT[type(error)], NO_FACTS, language, retryable=_may_pass(error))
+    return _told(500, "internal-error", NO_FACTS, language)
+
+
+def _may_pass(fault: Exception) -> bool:
+    """Whether the same request may succeed a moment later."""
+    if isinstance(fault, OutcomeUnknown):
+        return fault.has_key
+    return isinstance(fault, StoreAway | TRAFFIC_FAULTS) and not isinstance(fault, StoreDamaged)
+
+
+def _told(  # noqa: PLR0917 - what a problem is made of
+    status: int,
+    code: str,
+    facts: Mapping[str, Fact],
+    language: str,
+    retryable: bool = False,  # noqa: FBT001, FBT002 - as above
+    headers: tuple[tuple[bytes, bytes], ...] = (),
+) -> Problem:
+    said = problem_in(language, code)
+    detail = words_in(language).misfits if code in MISFITS else said["detail"]
+    return Problem(
+        status, code, say(said["title"], facts, language), say(detail, facts, language), retryable, facts, headers
+    )
 
 
 def _told_of_limit(error: TooOften) -> tuple[tuple[bytes, bytes], ...]:
     """As by any other limit: what is left of it, and when to come again."""
     policy = Policy(error.policy, error.most, error.window_seconds)
     return tuple(headers(Verdict(allowed=False, remaining=0, reset_seconds=error.again_seconds, policy=policy, key="")))
+
+
+def status_of(error: type[Exception], statuses: Mapping[type[Exception], int] = NO_STATUSES) -> int:
+    """`statuses` are those that a door's contract has instead of ours."""
+    for kind in error.__mro__:
+        if kind in statuses:
+            return statuses[kind]
+        if kind in STATUS_OF:
+            return STATUS_OF[kind]
+    return OUR_FAULT
 
 
 def code_of(refusal: type[Exception]) -> str:
@@ -138,10 +179,3 @@ def code_of(refusal: type[Exception]) -> str:
 def _facts(error: Refused, words: Mapping[str, str]) -> Mapping[str, Fact]:
     field = error.facts.get("field")
     return {**error.facts, "field": words[field]} if isinstance(field, str) and field in words else error.facts
-
-
-def _title(error: Exception) -> str:
-    for kind in type(error).__mro__:
-        if kind.__doc__:
-            return kind.__doc__.partition("\n")[0]
-    return "Error"

@@ -1,5 +1,6 @@
 """A request as it came, who sent it, and what it says as the types that handlers know, or a refusal."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
@@ -10,9 +11,12 @@ from dawr.domain import AccountId, Role, TokenKind, VenueId
 from dawr.domain.staff import at_least
 from dawr.reliability.asgi import Receive, Scope
 from dawr.reliability.idempotency import ANONYMOUS
+from dawr.web.misfits import misfit
 from dawr.web.problems import BadRequest
+from dawr.web.wording import preferred
 
 T = TypeVar("T")
+BYTE = re.compile(r"\(byte (\d+)\)$")
 
 LARGEST_BODY = 64 * 1024
 LONGEST_KEY = 255
@@ -29,6 +33,11 @@ class RawRequest(msgspec.Struct, frozen=True):
     """One value each, the last one that was sent."""
     params: Mapping[str, str]
     correlation_id: str
+
+    @property
+    def language(self) -> str:
+        """In which they want to be told what is wrong."""
+        return preferred(self.headers.get(b"accept-language", b""))
 
 
 class Caller(msgspec.Struct, frozen=True):
@@ -69,14 +78,20 @@ async def read_json(raw: RawRequest, decoder: msgspec.json.Decoder[T]) -> T:
     """The body as its type. No body at all is an empty one."""
     kind = raw.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
     if kind not in {b"application/json", b""}:
-        raise BadRequest(415, "not-json", "Send the body as application/json.")
+        raise BadRequest(415, "not-json")
     body = await read_body(raw.receive) or b"{}"
     try:
         return decoder.decode(body)
     except msgspec.ValidationError as error:
-        raise BadRequest(422, "invalid-body", f"The body does not fit: {error}.") from error
+        raise BadRequest(422, "invalid-body", **misfit(error, decoder.type)) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadRequest(400, "malformed-json", f"The body is not JSON: {error}.") from error
+        raise BadRequest(400, "malformed-json", byte=_byte_of(error)) from error
+
+
+def _byte_of(error: Exception) -> int | None:
+    """Where the decoder stopped, as it says in brackets at the end."""
+    found = BYTE.search(str(error))
+    return None if found is None else int(found[1])
 
 
 async def read_body(receive: Receive) -> bytes:
@@ -84,29 +99,34 @@ async def read_body(receive: Receive) -> bytes:
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise BadRequest(400, "disconnected", "The connection ended before the body did.")
+            raise BadRequest(400, "disconnected")
         body += message.get("body", b"")
         if len(body) > LARGEST_BODY:
-            raise BadRequest(413, "body-too-large", f"The body is larger than {LARGEST_BODY // 1024} KiB.")
+            raise BadRequest(413, "body-too-large", most_kib=LARGEST_BODY // 1024)
         if not message.get("more_body", False):
             return body
 
 
 def read_query(raw: RawRequest, kind: type[T]) -> T:
-    """The query as its type: every parameter known, and given once."""
+    """The query as its type: what it asks for is given once."""
     try:
         pairs = parse_qsl(
             raw.scope["query_string"].decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=20
         )
     except ValueError as error:
-        raise BadRequest(422, "invalid-query", "The query is not one: use name=value, percent-encoded.") from error
+        raise BadRequest(422, "invalid-query", why="not-a-query") from error
     values = dict(pairs)
-    if len(values) != len(pairs):
-        raise BadRequest(422, "invalid-query", "A query parameter is given more than once.")
+    if len(values) != len(pairs) and _asks_twice([name for name, _ in pairs], kind):
+        raise BadRequest(422, "invalid-query", why="twice")
     try:
         return msgspec.convert(values, kind, strict=False)
     except msgspec.ValidationError as error:
-        raise BadRequest(422, "invalid-query", f"The query does not fit: {error}.") from error
+        raise BadRequest(422, "invalid-query", **misfit(error, kind)) from error
+
+
+def _asks_twice(names: list[str], kind: type[Any]) -> bool:
+    """What a door does not know it ignores, however often it is given."""
+    return any(names.count(field.encode_name) > 1 for field in msgspec.structs.fields(kind))
 
 
 def idempotency_key(raw: RawRequest) -> str | None:
@@ -114,7 +134,7 @@ def idempotency_key(raw: RawRequest) -> str | None:
     if b"idempotency-key" not in raw.headers:
         return None
     if sum(name == b"idempotency-key" for name, _ in raw.scope["headers"]) > 1:
-        raise BadRequest(400, "invalid-idempotency-key", "Give one idempotency key, not several.")
+        raise BadRequest(400, "invalid-idempotency-key", why="several")
     return checked_key(raw.headers[b"idempotency-key"].decode("latin-1"))
 
 
@@ -122,8 +142,7 @@ def checked_key(key: str) -> str:
     if len(key) > 1 and key[0] == key[-1] == '"':
         key = key[1:-1]
     if not (0 < len(key) <= LONGEST_KEY and key.isascii() and key.isprintable() and not {" ", '"'} & set(key)):
-        sentence = "An idempotency key has 1 to 255 visible ASCII characters, and no quotation mark among them."
-        raise BadRequest(400, "invalid-idempotency-key", sentence)
+        raise BadRequest(400, "invalid-idempotency-key", why="form", most=LONGEST_KEY)
     return key
 
 

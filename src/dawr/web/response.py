@@ -52,6 +52,8 @@ class Response(msgspec.Struct, frozen=True):
     body: bytes
     headers: tuple[Header, ...] = ()
     kind: Header = JSON
+    by_rule: bool = False
+    """Whether the rules said no: then it is no failure, whatever its status."""
 
 
 def answered(answer: object, *, status: int = 200, headers: tuple[Header, ...] = ()) -> Response:

@@ -24,7 +24,7 @@ class Router:
         endpoint = methods.get(method)
         if endpoint is None:
             allowed = ", ".join(sorted(methods))
-            raise BadRequest(405, "method-not-allowed", f"This address takes {allowed}.", (b"allow", allowed.encode()))
+            raise BadRequest(405, "method-not-allowed", (b"allow", allowed.encode()), allowed=allowed)
         return endpoint, params
 
     def methods(self, path: str) -> tuple[Mapping[str, Endpoint], Mapping[str, str]]:
@@ -34,7 +34,7 @@ class Router:
         params: dict[str, str] = {}
         part = self._root.walk(path.split("/"), params)
         if part is None or not part.methods:
-            raise BadRequest(404, "no-such-path", "There is nothing at this address.")
+            raise BadRequest(404, "no-such-path")
         return part.methods, params
 
 

@@ -26,7 +26,7 @@ from dawr.traffic.view import TrafficView
 from dawr.web.auth import Auth
 from dawr.web.event_stream import Stream
 from dawr.web.limits import Limits
-from dawr.web.problems import NO_WORDS, problem_of
+from dawr.web.problems import NO_STATUSES, NO_WORDS, problem_of
 from dawr.web.raw_request import Caller, RawRequest
 from dawr.web.response import Response, encoded
 
@@ -99,6 +99,8 @@ class Request(msgspec.Struct, Generic[G_co], frozen=True):
     """There, when the request came with an idempotency key."""
     words: Mapping[str, str] = NO_WORDS
     """What this door calls a field that the rules name otherwise."""
+    statuses: Mapping[type[Exception], int] = NO_STATUSES
+    """What this door's contract has instead of our own statuses."""
 
     @property
     def params(self) -> Mapping[str, str]:
@@ -131,7 +133,7 @@ class Request(msgspec.Struct, Generic[G_co], frozen=True):
 
     def refused(self, refusal: Refused) -> Reply:
         """A refusal that an operation returned, as it is stored under its key: a retry gets the same bytes."""
-        problem = problem_of(refusal, words=self.words)
+        problem = problem_of(refusal, self.raw.language, words=self.words, statuses=self.statuses)
         return Reply(problem.status, problem.body(self.raw.correlation_id))
 
     def at(self, venue_id: VenueId) -> "Request[G_co]":
@@ -144,7 +146,7 @@ class Request(msgspec.Struct, Generic[G_co], frozen=True):
 
     def origin(self, reason: str | None = None) -> Origin:
         if reason is not None and (len(reason) > LONGEST_REASON or not reason.replace("\n", " ").isprintable()):
-            raise InvalidValue("reason", f"A reason has at most {LONGEST_REASON} printable characters.")
+            raise InvalidValue("reason", "reason-length", most=LONGEST_REASON)
         return Origin(self.caller.actor, self.raw.correlation_id, reason or None)
 
 
@@ -181,6 +183,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     """Fields of the body that are no part of its fingerprint: from a hash of it a password could be guessed."""
     words: Mapping[str, str] = {}
     """What this door calls a field that the rules name otherwise."""
+    statuses: Mapping[type[Exception], int] = {}
+    """What this door's contract has instead of our own statuses."""
     keyed: bool = True
     """Whether a write is recognised under its key. Signing in is not one: a session is never handed out twice."""
     kind: str = "application/json"

@@ -17,7 +17,7 @@ from dawr.web.api import (
     visits,
 )
 from dawr.web.doors import clinic, clinic_paths, clinic_patients, clinic_pins, clinic_stream, restaurant
-from dawr.web.pages import assets, docs, first_run, home
+from dawr.web.pages import assets, docs, first_run, home, visit
 from dawr.web.routes import Route
 
 ROUTES: tuple[Route, ...] = (
@@ -45,4 +45,5 @@ ROUTES: tuple[Route, ...] = (
     *assets.ROUTES,
     *docs.ROUTES,
     *first_run.ROUTES,
+    *visit.ROUTES,
 )

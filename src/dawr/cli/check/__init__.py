@@ -14,7 +14,7 @@ from dawr.cli.check.database import look_at_database
 from dawr.cli.check.directory import look_at_directory
 from dawr.cli.check.findings import MARKS, Report
 from dawr.cli.check.limits import look_at_limits
-from dawr.cli.check.server import look_at_server
+from dawr.cli.check.server import look_at_server, look_for_server
 from dawr.cli.check.traffic import look_at_traffic
 from dawr.cli.options import data_option, settings_of
 from dawr.settings import Settings, SettingUnfit, unknown
@@ -24,20 +24,23 @@ from dawr.stores.data_directory import DataDirectory
 @click.command("check")
 @data_option
 @click.option("--json", "as_json", is_flag=True, help="Say it as JSON, for scripts.")
-def command(*, data: str | None, as_json: bool) -> None:
+@click.option("--expect-server", is_flag=True, help="It is wrong if no server answers.")
+def command(*, data: str | None, as_json: bool, expect_server: bool) -> None:
     """Look this installation over. Exit code 1 when something is wrong."""
     report = Report()
     settings = _settings(data, report)
     if settings is not None:
         asyncio.run(_look(settings, report))
+        if expect_server:
+            look_for_server(settings, report)
     click.echo(_as_json(report) if as_json else _as_lines(report))
     if report.something_is_wrong:
         raise click.exceptions.Exit(1)
 
 
 def _settings(data: str | None, report: Report) -> Settings | None:
-    for name in unknown(bootstrap.environment()):
-        report.warn(f"{name} is set, but is no setting of this version.", about="settings")
+    for sentence in unknown(bootstrap.environment()).values():
+        report.warn(sentence, about="settings")
     try:
         return settings_of(data=data)
     except SettingUnfit as unfit:

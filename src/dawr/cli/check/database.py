@@ -1,11 +1,15 @@
 """The database: its schema, and every row."""
 
 from pathlib import Path
+from socket import gethostname
 from typing import cast
 
 from dawr import bootstrap
 from dawr.cli.check.findings import Report
 from dawr.cli.check.locks import look_at_locks
+from dawr.domain.errors import UnknownVenue
+from dawr.domain.venue import clinic_among
+from dawr.engine.engine import Engine
 from dawr.ports import ClockUntrusted, Store, StoreFault
 from dawr.reliability.records import Records
 from dawr.settings import Settings, SettingUnfit
@@ -15,6 +19,7 @@ from dawr.stores.migrations import SchemaUnfit
 from dawr.stores.moving import unreadable_tables
 from dawr.stores.postgres import READERS
 from dawr.stores.session import Row
+from dawr.web.wording import sentence_of
 
 OLDEST = 140_000
 DURABLE = ("fsync", "full_page_writes", "synchronous_commit")
@@ -28,12 +33,13 @@ async def look_at_database(settings: Settings, report: Report) -> None:
             if settings.database_url:
                 await _look_at_clock(store, report)
             records = cast("Records", store)
+            await _look_whether_left(records, report)
             await _look_at_indexes(records, settings, report)
             await _look_at_rows(store, settings, report)
             for row in await records.select_rows("server_facts"):
                 look_at_facts(row, settings, report)
             await look_at_locks(records, report)
-            await _look_at_leases(records, report)
+            await _look_at_leases(records, settings, report)
     except (DataDirectoryUnfit, SchemaUnfit, SettingUnfit, StoreFault) as fault:
         report.wrong(str(fault) or str(fault.__doc__), about="database")
     except UnicodeDecodeError:
@@ -59,6 +65,15 @@ async def _look_at_clock(store: Store, report: Report) -> None:
         report.fine("PostgreSQL answers, and its clock and ours agree.", about="database")
 
 
+async def _look_whether_left(records: Records, report: Report) -> None:
+    for (left_for,) in await records.select_rows("left_for"):
+        if left_for is not None:
+            report.warn(
+                f"The installation of this database went back to {left_for}, and gives no numbers here.",
+                about="database",
+            )
+
+
 async def _look_at_indexes(records: Records, settings: Settings, report: Report) -> None:
     """Some of them are what makes a number unique, whatever else goes wrong."""
     present = {name for (name,) in await records.select_rows("index_names")}
@@ -79,10 +94,21 @@ async def _look_at_rows(store: Store, settings: Settings, report: Report) -> Non
     venues = await store.venue_ids()
     report.fine(f"Venues: {', '.join(venues) or 'none yet'}.", about="database")
     faults = await store.faults()
+    if venues and not faults:
+        await _look_at_clinic(store, settings, report)
     for fault in faults:
         report.wrong(fault, about="numbers")
     if not faults:
         report.fine("Every number was given once, and no event is missing.", about="numbers")
+
+
+async def _look_at_clinic(store: Store, settings: Settings, report: Report) -> None:
+    """Without a clinic nobody comes through that door; with one that is not found, everybody is sent away."""
+    try:
+        clinic_among(await Engine(store, bootstrap.system.now).venues(), called=settings.clinic_venue)
+    except UnknownVenue as refusal:
+        if settings.clinic_venue or refusal.facts.get("why") != "no-clinic":
+            report.wrong(sentence_of(refusal), about="settings")
 
 
 def look_at_facts(row: Row, settings: Settings, report: Report) -> None:
@@ -112,10 +138,28 @@ def look_at_facts(row: Row, settings: Settings, report: Report) -> None:
         )
 
 
-async def _look_at_leases(records: Records, report: Report) -> None:
+async def _look_at_leases(records: Records, settings: Settings, report: Report) -> None:
+    """A server that is killed cannot give its leases back."""
+    left: list[str] = []
     for name, holder, fence, until_at, store_now in await records.select_rows("all_leases"):
         left_ms = until_at - (bootstrap.system.now() if store_now is None else store_now)
-        if holder and left_ms > 0:
-            report.fine(f"The lease {name} is held by {holder} (fence {fence}).", about="leases")
-        else:
+        if not holder or left_ms <= 0:
             report.fine(f"Nobody holds the lease {name} now (fence {fence}).", about="leases")
+        elif is_gone(holder, settings):
+            left.append(name)
+        else:
+            report.fine(f"The lease {name} is held by {holder} (fence {fence}).", about="leases")
+    if left:
+        report.warn(
+            f"Nobody holds the leases {', '.join(left)}: the server that had them ended without giving them back. It "
+            "was killed, or the power went out. The next one takes them over.",
+            about="leases",
+        )
+
+
+def is_gone(holder: str, settings: Settings) -> bool:
+    """Of the embedded server, the lock says so; of one on PostgreSQL, this host knows its own processes."""
+    if not settings.database_url:
+        return not DataDirectory(Path(settings.data)).is_locked()
+    host, pid, *_ = (*holder.split(" "), "", "")
+    return host == gethostname() and pid.isdecimal() and not Path("/proc", pid).exists()

@@ -31,6 +31,8 @@ def look_at_directory(directory: DataDirectory, report: Report) -> None:
     if not directory.path.exists():
         return
     _look_at_mark(directory, report)
+    if openness := directory.openness:
+        report.warn(openness, about="directory")
     look_at_room(shutil.disk_usage(directory.path).free, directory.path, report)
     look_at_log(directory.database, report)
     _look_at_server(directory, report)
@@ -78,6 +80,7 @@ def _look_at_server(directory: DataDirectory, report: Report) -> None:
     if not directory.is_locked():
         report.fine("No server runs here.", about="server")
         return
+    report.server_answers = True
     try:
         status = msgspec.json.decode(control.ask(directory.control_socket, "status"), type=Status)
     except (control.ControlFailed, msgspec.MsgspecError) as failure:
@@ -88,7 +91,9 @@ def _look_at_server(directory: DataDirectory, report: Report) -> None:
 
 
 def look_at_version(version: str, report: Report) -> None:
-    if version != __version__:
+    if version == __version__:
+        report.fine(f"The server is version {version}, and so is this.", about="server")
+    else:
         report.warn(
             f"The server is version {version}, and this is {__version__}: restart it to use what was installed.",
             about="server",

@@ -19,6 +19,8 @@ class Finding(msgspec.Struct, frozen=True):
 class Report:
     def __init__(self) -> None:
         self.findings: list[Finding] = []
+        self.server_answers = False
+        """Whether one was met, well or not."""
 
     def fine(self, sentence: str, *, about: About) -> None:
         self.findings.append(Finding("fine", about, sentence))

@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 
 import redis.asyncio as redis
-from redis.exceptions import RedisError
+from redis.exceptions import AuthenticationError, RedisError
+from redis.exceptions import TimeoutError as RedisTimeout
 
 from dawr import bootstrap
 from dawr.cli.check.findings import Report
 from dawr.settings import Settings, SettingUnfit
+from dawr.stores import reasons
 
 SECONDS = 2
 OLDEST = 7
@@ -46,7 +48,7 @@ async def _look_at_shared(url: str, report: Report) -> None:
         info = await client.info()
     except (RedisError, OSError, TimeoutError) as error:
         report.wrong(
-            f"Redis or Valkey cannot be reached ({str(error) or type(error).__name__}): until it is back each process "
+            f"Redis or Valkey cannot be reached ({_why(error)}): until it is back each process "
             "counts limits by itself, and changes of other processes are seen up to 5 seconds late. Start it, or "
             "correct DAWR_REDIS_URL.",
             about="limits",
@@ -56,6 +58,16 @@ async def _look_at_shared(url: str, report: Report) -> None:
         await client.aclose()
     look_at_shared_clock(int(seconds) * 1000 + int(microseconds) // 1000, asked_at, answered_at, report)
     look_at_shared_info(info, report)
+
+
+def _why(error: Exception) -> str:
+    """What the system said, below what the driver makes of it."""
+    cause = error.__cause__ or error.__context__
+    if isinstance(error, TimeoutError | RedisTimeout):
+        return "no answer in time"
+    if isinstance(cause, OSError) and not isinstance(error, AuthenticationError):
+        return reasons.of_system(cause)
+    return str(error).rstrip(".") or type(error).__name__
 
 
 def look_at_shared_clock(shared_now: int, asked_at: int, answered_at: int, report: Report) -> None:

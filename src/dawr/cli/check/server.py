@@ -1,6 +1,7 @@
 """The server of this host, asked over HTTP how it is."""
 
-from http.client import HTTPConnection, HTTPException
+import ssl
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Literal
 
 import msgspec
@@ -8,6 +9,7 @@ import msgspec
 from dawr.cli.check.directory import look_at_version
 from dawr.cli.check.findings import Report
 from dawr.settings import Settings
+from dawr.stores import reasons
 
 SECONDS = 8
 """Longer than it may take to find out that PostgreSQL hangs."""
@@ -29,9 +31,9 @@ def look_at_server(settings: Settings, report: Report) -> None:
     """Whether one runs on this host is not for this look to judge: it may be meant to run on others."""
     if settings.port == 0:
         return
-    place = f"http://{settings.host}:{settings.port}"
+    place = f"{'https' if settings.tls_cert else 'http'}://{settings.host}:{settings.port}"
     try:
-        status, body = _ask(EVERYWHERE.get(settings.host, settings.host), settings.port)
+        status, body = _ask(settings)
     except (OSError, HTTPException) as failure:
         look_at_silence(failure, place, report)
         return
@@ -40,11 +42,28 @@ def look_at_server(settings: Settings, report: Report) -> None:
     except msgspec.MsgspecError:
         report.warn(f"Something else than this Dawr answers at {place}.", about="server")
         return
+    report.server_answers = True
     if status == OK:
         report.fine(f"The server at {place} can store.", about="server")
     else:
         report.wrong(f"The server at {place} is not well. {health.detail}", about="server")
     look_at_health(health, settings, report)
+
+
+def look_for_server(settings: Settings, report: Report) -> None:
+    """Once all was looked at: one that is not well was named already."""
+    if report.server_answers:
+        return
+    if settings.database_url and settings.port == 0:
+        report.wrong(
+            "DAWR_PORT is 0, so nobody knows where a server would answer: set it to the server's.", about="server"
+        )
+    else:
+        report.wrong(
+            "No server answers, and one is expected (--expect-server): look at its log, and start it. Is this the "
+            "right host, with the settings of the server?",
+            about="server",
+        )
 
 
 def look_at_silence(failure: Exception, place: str, report: Report) -> None:
@@ -59,7 +78,8 @@ def look_at_silence(failure: Exception, place: str, report: Report) -> None:
     elif isinstance(failure, HTTPException):
         report.warn(f"Something else than this Dawr answers at {place}.", about="server")
     else:
-        report.warn(f"The server at {place} cannot be asked: {str(failure) or type(failure).__name__}.", about="server")
+        why = reasons.of_system(failure) if isinstance(failure, OSError) else type(failure).__name__
+        report.warn(f"The server at {place} cannot be asked ({why}): look at DAWR_HOST and DAWR_PORT.", about="server")
 
 
 def look_at_health(health: Health, settings: Settings, report: Report) -> None:
@@ -81,8 +101,13 @@ def look_at_health(health: Health, settings: Settings, report: Report) -> None:
         )
 
 
-def _ask(host: str, port: int) -> tuple[int, bytes]:
+def _ask(settings: Settings) -> tuple[int, bytes]:
+    """Whose certificate it shows does not matter: it is asked on this host, and told nothing."""
+    host, port = EVERYWHERE.get(settings.host, settings.host), settings.port
     connection = HTTPConnection(host, port, timeout=SECONDS)
+    if settings.tls_cert:
+        unchecked = ssl._create_unverified_context()  # noqa: S323, SLF001 - as above
+        connection = HTTPSConnection(host, port, timeout=SECONDS, context=unchecked)
     try:
         connection.request("GET", "/health")
         answer = connection.getresponse()

@@ -8,6 +8,7 @@ from dawr.bootstrap.traffic import traffic_read
 from dawr.cli.check.findings import Report
 from dawr.reliability.file_lock import is_locked
 from dawr.settings import Settings
+from dawr.stores import reasons
 from dawr.traffic.database import DatabaseAway
 from dawr.traffic.directory import traffic_in
 from dawr.traffic.spool import whole_size_of
@@ -30,8 +31,8 @@ async def look_at_traffic(settings: Settings, report: Report) -> None:
             found = await status(database, bootstrap.system.now())
     except (DatabaseAway, apsw.Error, asyncpg.PostgresError) as fault:
         report.wrong(
-            f"The traffic statistics cannot be read: {fault}. The server makes what is missing when it starts; a file "
-            "that is damaged comes back from a backup.",
+            f"The traffic statistics cannot be read: {reasons.of_either(fault)} The server makes what is missing "
+            "when it starts; a file that is damaged comes back from a backup.",
             about="traffic",
         )
         return

@@ -4,11 +4,12 @@ import apsw
 import asyncpg
 import click
 
+from dawr.stores import reasons
 from dawr.traffic.archive.query import QueryFailed
 from dawr.traffic.database import DatabaseAway
 from dawr.traffic.dead import DeadLetterRefused
 
-SAID = (DatabaseAway, DeadLetterRefused, QueryFailed)
+SAID = (DeadLetterRefused, QueryFailed)
 
 
 class SentencesGroup(click.Group):
@@ -17,6 +18,8 @@ class SentencesGroup(click.Group):
             return super().invoke(ctx)
         except SAID as error:
             raise click.ClickException(str(error)) from error
+        except DatabaseAway as away:
+            raise click.ClickException(reasons.of_either(away)) from away
         except (apsw.Error, asyncpg.PostgresError) as error:
             raise click.ClickException(
                 f"The traffic statistics cannot be read ({error}): does another version of Dawr serve here?"

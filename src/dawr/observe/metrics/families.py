@@ -33,11 +33,22 @@ REQUESTS = Family(
 REQUEST_SECONDS = Family(
     "dawr_request_seconds", "histogram", "How long an answer took; streams have none.", ("route",), REQUEST_BOUNDS
 )
-ERRORS = Family("dawr_errors_total", "counter", "Problems that callers were told, by their code.", ("code",))
+REFUSALS = Family(
+    "dawr_refusals_total", "counter", "Requests that were refused as they were, by the problem's code.", ("code",)
+)
+ERRORS = Family("dawr_errors_total", "counter", "Requests that failed here, by the problem's code.", ("code",))
 JOINS = Family("dawr_joins_total", "counter", "Tickets issued.", ("venue", "queue"))
 CALLS = Family("dawr_calls_total", "counter", "Tickets called.", ("venue", "queue"))
 WAIT_SECONDS = Family(
     "dawr_wait_seconds", "histogram", "How long whoever was called had waited.", ("venue",), WAIT_BOUNDS
+)
+WAITING = Family("dawr_waiting", "gauge", "People who wait now.", ("venue", "queue"))
+LONGEST_WAIT_SECONDS = Family(
+    "dawr_longest_wait_seconds",
+    "gauge",
+    "How long whoever has waited longest has waited by now; 0 where nobody waits.",
+    ("venue", "queue"),
+    several="most",
 )
 BATCH_COMMANDS = Family(
     "dawr_batch_commands", "histogram", "Commands that shared one transaction.", bounds=BATCH_BOUNDS
@@ -91,10 +102,13 @@ BUILD_INFO = Family("dawr_build_info", "gauge", "Always 1; the version is its la
 FAMILIES = (
     REQUESTS,
     REQUEST_SECONDS,
+    REFUSALS,
     ERRORS,
     JOINS,
     CALLS,
     WAIT_SECONDS,
+    WAITING,
+    LONGEST_WAIT_SECONDS,
     BATCH_COMMANDS,
     COMMIT_SECONDS,
     LANE_DEPTH,

@@ -36,6 +36,7 @@ class Metrics:
         self._offsets = dict(self._region.offsets())
         self._series = Counter(key[0] for key in self._offsets)
         self._untimed = frozenset(untimed)
+        self._tables: dict[Family, set[int]] = {}
         self._by_request: dict[tuple[str, str, int], tuple[int, int | None]] = {}
         self.name_of: Callable[[VenueId], str] = str
         """What a venue is called. The engine knows, once it has met it."""
@@ -57,6 +58,9 @@ class Metrics:
             seconds = took_ns / NS_PER_SECOND
             words[histogram] += seconds
             words[histogram + 1 + bisect_left(families.REQUEST_BOUNDS, seconds)] += 1.0
+
+    def refused(self, code: str) -> None:
+        self._add(families.REFUSALS, code)
 
     def failed(self, code: str) -> None:
         self._add(families.ERRORS, code)
@@ -110,6 +114,18 @@ class Metrics:
             self._words[self._offset(family, *labels)] = value
         self._region.live()
 
+    def tabulate(self, family: Family, table: Mapping[tuple[str, ...], float]) -> None:
+        """All that is measured of a family with labels nobody knew before: what is not in the table is told no more."""
+        values: dict[int, float] = {}
+        for labels, value in table.items():
+            offset = self._offset(family, *labels)
+            values[offset] = text.together(family, [values[offset]], [value])[0] if offset in values else value
+        for gone in self._tables.get(family, set()) - values.keys():
+            self._words[gone] = text.UNTOLD
+        for offset, value in values.items():
+            self._words[offset] = value
+        self._tables[family] = set(values)
+
     def text(self, version: str) -> bytes:
         """Everything, of all processes on this host."""
         living = sum(region.is_alive for region in self._regions)
@@ -160,4 +176,4 @@ class Metrics:
         gauges = {family.name for family in families.FAMILIES if family.kind == "gauge"}
         for (name, *_), offset in self._offsets.items():
             if name in gauges:
-                self._words[offset] = 0.0
+                self._words[offset] = text.UNTOLD

@@ -1,5 +1,6 @@
 """The numbers of all processes as Prometheus reads them: text format 0.0.4."""
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
@@ -8,6 +9,8 @@ from dawr.observe.metrics.region import Key, Region
 
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
 ESCAPED = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
+UNTOLD = math.nan
+"""Of a gauge that nobody measures any more."""
 
 Samples = dict[Key, list[float]]
 """By the values of their labels."""
@@ -27,14 +30,15 @@ def merged(regions: Iterable[Region]) -> dict[Family, Samples]:
         is_alive = region.is_alive
         for (name, *labels), values in region.values():
             family = families[name]
-            if family.kind == "gauge" and not is_alive:
+            if family.kind == "gauge" and (not is_alive or math.isnan(values[0])):
                 continue
             samples, key = found[family], tuple(labels)
-            samples[key] = values if key not in samples else _together(family, samples[key], values)
+            samples[key] = values if key not in samples else together(family, samples[key], values)
     return dict(found)
 
 
-def _together(family: Family, some: list[float], more: list[float]) -> list[float]:
+def together(family: Family, some: list[float], more: list[float]) -> list[float]:
+    """What two processes say, or two queues that share a series."""
     if family.several == "sum":
         return [one + other for one, other in zip(some, more, strict=True)]
     return [(min if family.several == "least" else max)(some[0], more[0])]

@@ -20,7 +20,7 @@ from dawr.traffic.archive.messages import Problem
 T = TypeVar("T", bound=msgspec.Struct)
 
 LONGEST_LINE = 64 * 1024 * 1024
-MISSING = "This needs DuckDB, which is not installed here: pip install 'dawr[archive]'"
+MISSING = "This needs DuckDB, which is not installed here: `make install EXTRAS=archive`, or pip install '.[archive]'"
 
 
 class ChildFailed(Exception):

@@ -3,38 +3,47 @@
 Times are milliseconds since 1970 UTC. A queue or desk is named `venue:code`.
 """
 
-from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
-from dawr.domain import Audience, DeskNow, DeskState, QueueState, Role, Standing, State, Ticket, Venue
+from dawr.domain import Audience, DeskState, Line, Queue, QueueState, Role, Standing, State, Ticket, Venue
+from dawr.domain.availability import availability
 from dawr.domain.standing import wait_minutes
+from dawr.operations.desks import VenueSnapshot
 from dawr.operations.snapshots import QueueSnapshot
 
 
-class QueueAnswer(msgspec.Struct, frozen=True):
-    """How a queue stands: what anybody may know."""
+class QueueInVenue(msgspec.Struct, frozen=True, kw_only=True):
+    """How a queue stands, as anybody may know: in its venue."""
 
     queue: str
     name: dict[str, str]
     state: QueueState
-    day: str
-    round: int
+    joinable: bool
+    why_not: str | None
+    opens_at: int | None
+    closes_at: int | None
+    places_left: int | None
     current: int | None
-    """The number called last."""
     current_label: str | None
-    next_label: str | None
     waiting: int
     called: int
     serving: int
     wait_minutes: int
-    """For whoever joins now."""
     mean_wait_minutes: float
-    """Of those called today."""
     near_turn: int
     audience: Audience
     floor: str | None
     room: str | None
+
+
+class QueueAnswer(QueueInVenue, frozen=True, kw_only=True):
+    """How a queue stands, as anybody may know."""
+
+    day: str
+    round: int
+    next_label: str | None
 
 
 class DeskAnswer(msgspec.Struct, frozen=True):
@@ -43,16 +52,17 @@ class DeskAnswer(msgspec.Struct, frozen=True):
     queues: list[str]
     state: DeskState
     until: int | None
-    """When its break ends."""
 
 
-class QueueInVenue(msgspec.Struct, frozen=True):
+class CallAnswer(msgspec.Struct, frozen=True):
+    """A number that was called, and where to."""
+
     queue: str
-    name: dict[str, str]
-    state: QueueState
-    audience: Audience
-    floor: str | None
-    room: str | None
+    number: int
+    label: str
+    desk: str | None
+    at: int
+    state: State
 
 
 class JourneyAnswer(msgspec.Struct, frozen=True):
@@ -60,11 +70,10 @@ class JourneyAnswer(msgspec.Struct, frozen=True):
     name: dict[str, str]
     audience: Audience
     queues: list[str]
-    """In the order of the plan: fixed ones first."""
 
 
 class VenueAnswer(msgspec.Struct, frozen=True):
-    """A venue as anybody may know it."""
+    """How a venue stands, as anybody may know: all that a kiosk or a display needs to begin with."""
 
     venue: str
     name: dict[str, str]
@@ -73,6 +82,7 @@ class VenueAnswer(msgspec.Struct, frozen=True):
     day: str
     queues: list[QueueInVenue]
     desks: list[DeskAnswer]
+    calls: list[CallAnswer]
     journeys: list[JourneyAnswer]
 
 
@@ -129,38 +139,48 @@ class VenueRole(msgspec.Struct, frozen=True):
 
 
 def queue_answer(venue: Venue, seen: QueueSnapshot) -> QueueAnswer:
-    queue, line = seen.queue, seen.line
-    return QueueAnswer(
-        queue=f"{venue.slug}:{queue.id}",
-        name=queue.name,
-        state=queue.state,
-        day=line.day,
-        round=line.round,
-        current=line.current_number,
-        current_label=None if line.current_number is None else queue.label(line.current_number),
-        next_label=None if seen.next is None else seen.next.label,
-        waiting=line.people_waiting,
-        called=line.called,
-        serving=line.serving,
-        wait_minutes=wait_minutes(queue, line, line.people_waiting),
-        mean_wait_minutes=line.mean_wait_minutes,
-        near_turn=queue.near_turn,
-        audience=queue.audience,
-        floor=queue.floor,
-        room=queue.room,
-    )
+    next_label = None if seen.next is None else seen.next.label
+    shown = _shown(venue, seen.queue, seen.line, seen.now)
+    return QueueAnswer(**shown, day=seen.line.day, round=seen.line.round, next_label=next_label)
 
 
-def venue_answer(venue: Venue, day: str, desks: Sequence[DeskNow]) -> VenueAnswer:
+def _shown(venue: Venue, queue: Queue, line: Line, now: int) -> dict[str, Any]:
+    """What a queue shows, alone and in its venue."""
+    available = availability(venue, queue, line, now)
+    return {
+        "queue": f"{venue.slug}:{queue.id}",
+        "name": queue.name,
+        "state": queue.state,
+        "joinable": available.joinable,
+        "why_not": available.why_not,
+        "opens_at": available.opens_at,
+        "closes_at": available.closes_at,
+        "places_left": available.places_left,
+        "current": line.current_number,
+        "current_label": None if line.current_number is None else queue.label(line.current_number),
+        "waiting": line.people_waiting,
+        "called": line.called,
+        "serving": line.serving,
+        "wait_minutes": wait_minutes(queue, line, line.people_waiting),
+        "mean_wait_minutes": line.mean_wait_minutes,
+        "near_turn": queue.near_turn,
+        "audience": queue.audience,
+        "floor": queue.floor,
+        "room": queue.room,
+    }
+
+
+def venue_answer(seen: VenueSnapshot) -> VenueAnswer:
+    venue = seen.venue
     return VenueAnswer(
         venue=venue.slug,
         name=venue.name,
         kind=venue.kind,
         zone=venue.zone,
-        day=day,
+        day=seen.day,
         queues=[
-            QueueInVenue(f"{venue.slug}:{queue.id}", queue.name, queue.state, queue.audience, queue.floor, queue.room)
-            for queue in venue.queues
+            QueueInVenue(**_shown(venue, queue, line, seen.now))
+            for queue, line in zip(venue.queues, seen.lines, strict=True)
         ],
         desks=[
             DeskAnswer(
@@ -170,14 +190,26 @@ def venue_answer(venue: Venue, day: str, desks: Sequence[DeskNow]) -> VenueAnswe
                 now.state,
                 now.until,
             )
-            for desk, now in zip(venue.desks, desks, strict=True)
+            for desk, now in zip(venue.desks, seen.desks, strict=True)
         ],
+        calls=[_call(venue.slug, ticket) for ticket in seen.calls],
         journeys=[
             JourneyAnswer(
                 journey.id, journey.name, journey.audience, [f"{venue.slug}:{stage.queue}" for stage in journey.stages]
             )
             for journey in venue.journeys
         ],
+    )
+
+
+def _call(venue: str, ticket: Ticket) -> CallAnswer:
+    return CallAnswer(
+        queue=f"{venue}:{ticket.queue_id}",
+        number=ticket.number,
+        label=ticket.label,
+        desk=None if ticket.desk_id is None else f"{venue}:{ticket.desk_id}",
+        at=max(ticket.called_at or 0, ticket.recalled_at or 0),
+        state=ticket.state,
     )
 
 

@@ -39,11 +39,24 @@ class DeskWithTickets(msgspec.Struct, frozen=True):
     desk: DeskNowAnswer
     here: list[TicketAnswer]
     """Who was called to it, or is being served."""
+    waiting: int
+    """In all of its queues, paused or not."""
+    paused: list[str]
+    """Those of its queues that nobody is called from now."""
 
 
 class DayQuery(msgspec.Struct, forbid_unknown_fields=True):
     day: (
-        Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d{2}-\d{2}$", description="A service day; else today.")] | None
+        Annotated[
+            str,
+            msgspec.Meta(
+                pattern=r"^\d{4}-\d{2}-\d{2}$",
+                description="A service day; else today.",
+                examples=["2026-12-31"],
+                extra={"rule": "date"},
+            ),
+        ]
+        | None
     ) = None
 
 
@@ -61,8 +74,15 @@ class FairnessAnswer(msgspec.Struct, frozen=True):
 
 
 async def look(parts: Parts, request: Request[NoInput]) -> Response:
-    desk, tickets = await parts.engine.read(request.venue_id, desks.LookAtDesk(request.code))
-    return answered(DeskWithTickets(_answer(request.venue, desk), [_ticket(request, t) for t in tickets]))
+    seen = await parts.engine.read(request.venue_id, desks.LookAtDesk(request.code))
+    return answered(
+        DeskWithTickets(
+            _answer(request.venue, seen.desk),
+            [_ticket(request, ticket) for ticket in seen.here],
+            seen.waiting,
+            [f"{request.venue}:{queue}" for queue in seen.paused],
+        )
+    )
 
 
 async def fairness(parts: Parts, request: Request[DayQuery]) -> Response:

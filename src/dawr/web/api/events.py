@@ -60,6 +60,8 @@ class ChangeAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     day: str | None = None
     round: int | None = None
     line: LineFacts | None = None
+    unannounced: bool = False
+    """Of a call: nobody is called out, for whoever waits is finished in one step."""
     ticket: str | None = None
     actor: str | None = None
     reason: str | None = None
@@ -119,6 +121,7 @@ class Changes(msgspec.Struct, frozen=True):
             day=facts.day,
             round=facts.round,
             line=facts.line,
+            unannounced=facts.unannounced,
         )
 
     def _plain_facts(self, event: Event) -> dict[str, str | int | None]:
@@ -189,7 +192,7 @@ NOTICES = Notices(stale=frame("stale", b"{}"), fresh=frame("fresh", b"{}"))
 async def stream(parts: Parts, request: Request[EventsQuery]) -> Stream:
     given = request.given
     if sum(asked is not None for asked in (given.queue, given.venue, given.ticket)) != 1:
-        raise BadRequest(422, "invalid-query", "Say what to watch: give one of queue, venue and ticket.")
+        raise BadRequest(422, "invalid-query", why="watch")
     if given.ticket is not None:
         return await _watch_place(parts, request, given.ticket)
     return await _watch_changes(parts, request, given.venue or given.queue or "")
@@ -197,6 +200,8 @@ async def stream(parts: Parts, request: Request[EventsQuery]) -> Stream:
 
 async def _watch_changes(parts: Parts, request: Request[EventsQuery], asked_for: str) -> Stream:
     slug, _, code = asked_for.partition(":")
+    if request.given.queue is not None and not code:
+        raise UnknownQueue(asked_for, why="form")
     venue_id = await parts.engine.find_venue(slug)
     queue = None
     if request.given.queue is not None:
@@ -219,7 +224,7 @@ async def _picture(parts: Parts, venue_id: VenueId, queue: QueueId | None) -> tu
     """What `GET /v1/queues/…` or `GET /v1/venues/…` answers, and the id of that moment."""
     if queue is None:
         now = await parts.engine.read(venue_id, AtMoment(LookAtVenueNow()))
-        return EventId(now.epoch, now.version), _encode(venue_answer(*now.seen))
+        return EventId(now.epoch, now.version), _encode(venue_answer(now.seen))
     seen = await parts.engine.read(venue_id, AtMoment(LookAtQueue(queue)))
     return EventId(seen.epoch, seen.version), _encode(queue_answer(seen.venue, seen.seen))
 
@@ -311,8 +316,7 @@ async def watch(parts: Parts, request: Request[Any], venue_id: VenueId, wish: Wi
     except HubClosed:
         raise Stopping from None
     except TooManyStreams:
-        sentence = "This address has as many streams open as one may have: close some."
-        raise BadRequest(429, "too-many-streams", sentence, (b"retry-after", b"10")) from None
+        raise BadRequest(429, "too-many-streams", (b"retry-after", b"10")) from None
 
 
 ROUTES = (

@@ -19,7 +19,6 @@ from dawr.web.routes import Parts, Request, Route
 
 TAG = "queues"
 BEYOND = (2**31, 2**63)
-FROM_THE_START = (1 - BEYOND[0], 1 - BEYOND[1])
 
 
 class Reason(msgspec.Struct, forbid_unknown_fields=True):
@@ -36,6 +35,9 @@ class CalledAnswer(msgspec.Struct, frozen=True):
     ticket: TicketAnswer | None
     next_label: str | None
     waiting: int
+    """Who still waits, in all of the desk's queues, paused or not."""
+    paused: list[str]
+    """Those of the desk's queues that nobody is called from now."""
 
 
 class ChangedQueue(msgspec.Struct, frozen=True):
@@ -117,6 +119,7 @@ def _called(venue: str, called: staff.Called) -> CalledAnswer:
         None if called.ticket is None else ticket_answer(venue, called.ticket),
         None if called.next is None else called.next.label,
         called.waiting,
+        [f"{venue}:{queue}" for queue in called.paused],
     )
 
 
@@ -130,14 +133,14 @@ def cursor_at(tickets: list[Ticket], most: int) -> str | None:
 
 def read_cursor(cursor: str | None) -> tuple[int, int]:
     if cursor is None:
-        return FROM_THE_START
+        return snapshots.FROM_THE_START
     priority, _, sequence = cursor.partition(".")
     try:
         behind = (int(priority), int(sequence))
     except ValueError:
         behind = BEYOND
     if not all(abs(part) < most for part, most in zip(behind, BEYOND, strict=True)):
-        raise BadRequest(422, "invalid-query", "This cursor is not one that a page gave.")
+        raise BadRequest(422, "invalid-query", why="cursor")
     return behind
 
 

@@ -21,7 +21,8 @@ from dawr.domain.errors import (
     VisitInWrongState,
 )
 from dawr.domain.session_code import session_code
-from dawr.operations import reception, visits
+from dawr.domain.ticket import ENDED_STATES
+from dawr.operations import reception, snapshots, visits
 from dawr.operations.operation import Operation
 from dawr.reliability.idempotency import Reply
 from dawr.web.api.answers import TicketAnswer, ticket_answer
@@ -103,7 +104,7 @@ async def find(parts: Parts, request: Request[FindQuery]) -> Response:
 
 async def list_done(parts: Parts, request: Request[DoneQuery]) -> Response:
     most = request.given.limit
-    view = reception.LookAtDone(request.code, request.given.cursor, most + 1)
+    view = snapshots.LookAtStates(request.code, ENDED_STATES, request.given.cursor, most + 1)
     tickets = await parts.engine.read(request.venue_id, view)
     following = str(tickets[most - 1].number) if len(tickets) > most else None
     return answered(Page([ticket_answer(request.venue, ticket) for ticket in tickets[:most]], following))

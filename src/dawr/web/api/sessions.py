@@ -6,10 +6,12 @@ import msgspec
 
 from dawr.domain import SignedIn
 from dawr.domain.errors import InvalidValue
+from dawr.domain.secret import hash_of
 from dawr.web.api.answers import VenueRole
 from dawr.web.api.queues import NoInput
+from dawr.web.password_tries import WrongPassword, trying_password
 from dawr.web.problems import BadRequest
-from dawr.web.response import Response, answered
+from dawr.web.response import Header, Response, answered
 from dawr.web.routes import Parts, Request, Route
 
 TAG = "sessions"
@@ -50,24 +52,25 @@ class PasswordChanged(msgspec.Struct, frozen=True):
 
 
 async def login(parts: Parts, request: Request[SignInInput]) -> Response:
-    session, signed_in = await sign_in(parts, request)
+    session, signed_in, cookies = await sign_in(parts, request)
     venues = [VenueRole(await parts.engine.slug_of(m.venue_id), m.role) for m in signed_in.memberships]
     answer = SessionAnswer(session, signed_in.account.username, signed_in.session.expires_at, venues)
-    return answered(answer, headers=(parts.auth.cookie(request.raw, session),))
+    return answered(answer, headers=cookies)
 
 
-async def sign_in(parts: Parts, request: Request[SignInInput]) -> tuple[str, SignedIn]:
-    """A new session and whose it is, whichever door it comes through; the same answer for every kind of wrong.
+async def sign_in(parts: Parts, request: Request[SignInInput]) -> tuple[str, SignedIn, tuple[Header, ...]]:
+    """A new session, whose it is, and cookies for a browser, whichever door it comes through.
 
-    A try is charged before it is judged; a right one is given back.
+    The same answer for every kind of wrong.
     """
-    username = request.given.username
-    tried = await parts.limits.try_login(username, request.raw)
-    signed_in = await parts.accounts.sign_in(username, request.given.password)
-    if signed_in is None:
-        raise BadRequest(401, "wrong-credentials", "The name or the password is not right.")
-    await parts.limits.give_back(*tried)
-    return signed_in
+    username, raw = request.given.username, request.raw
+    account = await parts.accounts.find(username)
+    async with trying_password(parts, raw, username, account, browser=parts.auth.known_browser(raw, account)):
+        signed_in = await parts.accounts.sign_in(username, request.given.password)
+        if signed_in is None:
+            raise WrongPassword(401, "wrong-credentials")
+    session, who = signed_in
+    return session, who, (parts.auth.remember_browser(raw, who.account), parts.auth.cookie(raw, session))
 
 
 async def logout(parts: Parts, request: Request[NoInput]) -> Response:
@@ -86,16 +89,18 @@ async def me(parts: Parts, request: Request[NoInput]) -> Response:
 
 async def change_password(parts: Parts, request: Request[PasswordInput]) -> Response:
     """Every session of the account ends, this one too: whoever knew the old password is out."""
-    account_id, username = request.caller.account_id, request.caller.username
-    if account_id is None or username is None:
-        raise BadRequest(403, "not-an-account", "A token has no password.")
-    tried = await parts.limits.try_login(username, request.raw)
-    if not await parts.accounts.change_password(account_id, request.given.old, request.given.new):
-        raise BadRequest(403, "wrong-password", "The old password is not right.")
-    for venue_id in request.caller.roles:
+    caller, raw = request.caller, request.raw
+    if caller.account_id is None or caller.username is None or caller.session is None:
+        raise BadRequest(403, "not-an-account")
+    account = await parts.accounts.find(caller.username)
+    async with trying_password(parts, raw, caller.username, account, browser=hash_of(caller.session)):
+        changed = await parts.accounts.change_password(caller.account_id, request.given.old, request.given.new)
+        if changed is None:
+            raise WrongPassword(403, "wrong-password")
+    for venue_id in caller.roles:
         parts.hub.judge_again(venue_id)
-    await parts.limits.give_back(*tried)
-    return answered(PasswordChanged(changed=True), headers=(parts.auth.no_cookie(request.raw),))
+    cookies = (parts.auth.remember_browser(raw, changed), parts.auth.no_cookie(raw))
+    return answered(PasswordChanged(changed=True), headers=cookies)
 
 
 ROUTES = (
@@ -144,6 +149,6 @@ ROUTES = (
         answer=PasswordChanged,
         who="signed-in",
         refusals=(InvalidValue,),
-        other_codes=((403, "wrong-password"), (403, "not-an-account")),
+        other_codes=((403, "wrong-password"), (403, "not-an-account"), (429, "quota-exceeded")),
     ),
 )

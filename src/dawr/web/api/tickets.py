@@ -109,7 +109,7 @@ async def take(parts: Parts, request: Request[TakeInput]) -> Reply:
 
 async def give_number(parts: Parts, request: Request[object], queue: str, given: TakeInput) -> Reply:
     if given.priority and not request.caller.may_issue(request.venue_id):
-        raise BadRequest(403, "role-too-low", "Only staff and kiosks give priority.")
+        raise BadRequest(403, "role-too-low", why="priority")
     link = new_link(parts.ids, request.venue_id)
     issue = visitor.Issue(
         queue=queue,

@@ -100,9 +100,9 @@ async def look_at_health(parts: Parts, request: Request[NoInput]) -> Response:
 async def _view(parts: Parts, request: Request[object]) -> TrafficView:
     venue_ids = (await parts.venue_ids()).values()
     if not venue_ids or not all(request.caller.may(NEEDED, venue_id) for venue_id in venue_ids):
-        raise BadRequest(403, "role-too-low", "This needs the role manager at every venue of the installation.")
+        raise BadRequest(403, "role-too-low", why="everywhere")
     if parts.traffic is None:
-        raise BadRequest(404, "traffic-off", "No traffic statistics are kept here.")
+        raise BadRequest(404, "traffic-off")
     return parts.traffic
 
 

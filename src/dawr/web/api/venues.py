@@ -4,9 +4,10 @@ from typing import Literal
 
 import msgspec
 
-from dawr.domain import Day, Desk, DeskNow, Journey, Queue, Venue, VenueId
+from dawr.domain import Desk, Journey, Queue, Venue, VenueId
 from dawr.domain.errors import InvalidValue, UnknownVenue
 from dawr.operations import admin, snapshots
+from dawr.operations.desks import VenueSnapshot
 from dawr.ports import Unstorable
 from dawr.reliability.idempotency import Answer, Reply
 from dawr.web.api.answers import VenueAnswer, venue_answer
@@ -59,7 +60,7 @@ async def look(parts: Parts, request: Request[NoInput]) -> Response:
 
 async def look_at_set_up(parts: Parts, request: Request[NoInput]) -> Response:
     venue, _ = await parts.engine.read(request.venue_id, snapshots.LookAtVenue())
-    return answered(venue)
+    return answered(venue.as_written())
 
 
 async def set_up(parts: Parts, request: Request[SetUpInput]) -> Reply:
@@ -70,7 +71,7 @@ async def set_up(parts: Parts, request: Request[SetUpInput]) -> Reply:
             return await _create(parts, request, wanted)
         except Unstorable as fault:
             venue_id = await _made_meanwhile(parts, request, wanted.slug, fault)
-    return await request.at(venue_id).do(admin.SetUp(wanted), lambda venue: venue)
+    return await request.at(venue_id).do(admin.SetUp(wanted), Venue.as_written)
 
 
 async def _create(parts: Parts, request: Request[SetUpInput], wanted: Venue) -> Reply:
@@ -80,10 +81,10 @@ async def _create(parts: Parts, request: Request[SetUpInput], wanted: Venue) -> 
 
     def kept(made: Venue, now: int) -> Answer | None:
         claim = request.at(made.id).claim
-        return None if claim is None else Reply(201, encoded(made)).kept(claim, now)
+        return None if claim is None else Reply(201, encoded(made.as_written())).kept(claim, now)
 
     made = await parts.accounts.create_venue(wanted, request.caller.account_id, request.origin(), kept)
-    return Reply(201, encoded(made))
+    return Reply(201, encoded(made.as_written()))
 
 
 async def _made_meanwhile(parts: Parts, request: Request[SetUpInput], slug: str, fault: Unstorable) -> VenueId:
@@ -99,8 +100,8 @@ async def _made_meanwhile(parts: Parts, request: Request[SetUpInput], slug: str,
     return venue_id
 
 
-def _anybodys(venue: Venue, day: Day, desks: list[DeskNow]) -> bytes:
-    return encoded(venue_answer(venue, day, desks))
+def _anybodys(seen: VenueSnapshot) -> bytes:
+    return encoded(venue_answer(seen))
 
 
 ROUTES = (

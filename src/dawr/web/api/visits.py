@@ -96,7 +96,7 @@ async def start(parts: Parts, request: Request[StartInput]) -> Reply:
 async def start_journey(parts: Parts, request: Request[JourneyInput]) -> Reply:
     given, by_staff = request.given, request.caller.may("staff", request.venue_id)
     if given.priority and not request.caller.may_issue(request.venue_id):
-        raise BadRequest(403, "role-too-low", "Only staff and kiosks give priority.")
+        raise BadRequest(403, "role-too-low", why="priority")
     link = new_link(parts.ids, request.venue_id)
     operation = visits.StartVisit(
         given.journey,

@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from contextlib import nullcontext
 
-from dawr.domain import State, TicketId, Venue, VisitId
+import msgspec
+
+from dawr.domain import State, Ticket, TicketId, Venue, VisitId
 from dawr.domain.errors import (
     InvalidValue,
     LineEnded,
@@ -26,7 +28,7 @@ from dawr.engine.clockwork import sweep_old_rounds
 from dawr.operations import admin, pins, snapshots, staff, visitor
 from dawr.operations.ticket import Joined
 from dawr.reliability.idempotency import Reply
-from dawr.web.api.sessions import SignInInput, sign_in
+from dawr.web.api.sessions import sign_in
 from dawr.web.doors.clinic_shapes import (
     CalledPatient,
     CallInput,
@@ -39,18 +41,24 @@ from dawr.web.doors.clinic_shapes import (
     NewRound,
     Position,
     PositionQuery,
+    QueuedPatient,
     QueueStatus,
     SignedInAnswer,
     SignedInUser,
+    StaffLoginInput,
 )
+from dawr.web.doors.times import iso_time
 from dawr.web.links import new_link
 from dawr.web.pin_tries import trying_pin
-from dawr.web.response import Response, answered, encoded
+from dawr.web.response import Header, Response, answered, encoded
 from dawr.web.routes import Parts, Request, Route
 
 TAG = "clinic"
 WORDS = {"visitor": "user", "queue": "clinic"}
 MS_PER_MINUTE = 60_000
+MOST_LISTED = 1000
+VARY_BY_CALLER: Header = (b"vary", b"authorization, cookie")
+STATUSES: Mapping[type[Exception], int] = {QueueFull: 503}
 
 STATUS_WORDS: Mapping[State, str] = {
     "waiting": "WAITING",
@@ -78,6 +86,11 @@ async def enter(parts: Parts, request: Request[EnterInput]) -> Reply:
 
 
 async def status(parts: Parts, request: Request[ClinicQuery]) -> Response:
+    """Staff see who is there, and nobody else does: what they are told is kept nowhere."""
+    if request.caller.may("viewer", request.venue_id):
+        view = snapshots.LookAtQueueWithTickets(request.given.clinic, MOST_LISTED)
+        seen, tickets = await parts.engine.read(request.venue_id, view)
+        return answered(_queue_status(seen, [_queued(ticket) for ticket in tickets]), headers=(VARY_BY_CALLER,))
     return Response(
         200, await parts.status_cache.at_queue(parts.engine, request.venue_id, request.given.clinic, "clinic", _status)
     )
@@ -126,11 +139,11 @@ async def position(parts: Parts, request: Request[PositionQuery]) -> Response:
     )
 
 
-async def login(parts: Parts, request: Request[SignInInput]) -> Response:
-    session, signed_in = await sign_in(parts, request)
+async def login(parts: Parts, request: Request[StaffLoginInput]) -> Response:
+    session, signed_in, cookies = await sign_in(parts, request)
     role = signed_in.role_at(request.venue_id) or signed_in.memberships[0].role
     answer = SignedInAnswer(success=True, token=session, user=SignedInUser(signed_in.account.username, role))
-    return answered(answer, headers=(parts.auth.cookie(request.raw, session),))
+    return answered(answer, headers=cookies)
 
 
 def status_word(state: State, *, near: bool) -> str:
@@ -139,17 +152,30 @@ def status_word(state: State, *, near: bool) -> str:
 
 
 def _status(_: Venue, seen: snapshots.QueueSnapshot) -> bytes:
-    return encoded(
-        QueueStatus(
-            success=True,
-            clinic=seen.queue.id,
-            current=seen.line.current_number,
-            length=seen.line.people,
-            waiting=seen.line.people_waiting,
-            next=None if seen.next is None else seen.next.number,
-            state=seen.queue.state.upper(),
-            avg_wait_minutes=seen.line.mean_wait_minutes,
-        )
+    return encoded(_queue_status(seen, msgspec.UNSET))
+
+
+def _queue_status(seen: snapshots.QueueSnapshot, people: list[QueuedPatient] | msgspec.UnsetType) -> QueueStatus:
+    return QueueStatus(
+        success=True,
+        clinic=seen.queue.id,
+        current=seen.line.current_number,
+        length=seen.line.people,
+        waiting=seen.line.people_waiting,
+        next=None if seen.next is None else seen.next.number,
+        state=seen.queue.state.upper(),
+        avg_wait_minutes=seen.line.mean_wait_minutes,
+        people=people,
+    )
+
+
+def _queued(ticket: Ticket) -> QueuedPatient:
+    return QueuedPatient(
+        number=ticket.number,
+        display_number=ticket.label,
+        user=ticket.visitor,
+        status=STATUS_WORDS[ticket.state],
+        entered_at=iso_time(ticket.issued_at),
     )
 
 
@@ -166,6 +192,8 @@ def _entered(joined: Joined, link: str) -> Entered:
         position=joined.position,
         estimated_wait_minutes=joined.wait_minutes,
         display_number=ticket.label,
+        your_number=ticket.number,
+        current=joined.current,
         ticket=None if joined.already else link,
         message="already in queue" if joined.already else None,
         reserve_mode=joined.reserve_mode,
@@ -214,12 +242,13 @@ ROUTES = (
         limit="clinic-join",
         refusals=(UnknownVenue, UnknownQueue, VenueInactive, QueueClosed, OutsideHours, QueueFull, InvalidValue),
         words=WORDS,
+        statuses=STATUSES,
     ),
     Route(
         method="GET",
         path="/api/v1/queue/status",
         name="queue/status",
-        summary="How a queue stands today",
+        summary="How a queue stands today; for staff, who is in it",
         tag=TAG,
         handler=status,
         query=ClinicQuery,
@@ -300,7 +329,7 @@ ROUTES = (
         summary="Sign in; the token is a bearer",
         tag=TAG,
         handler=login,
-        body=SignInInput,
+        body=StaffLoginInput,
         answer=SignedInAnswer,
         venue="clinic",
         limit=None,

@@ -29,7 +29,7 @@ from dawr.domain.errors import (
 from dawr.domain.secret import hash_of
 from dawr.operations import reception, visits
 from dawr.reliability.idempotency import Reply
-from dawr.web.doors.clinic import TAG
+from dawr.web.doors.clinic import STATUSES, TAG
 from dawr.web.doors.clinic_patient_shapes import (
     AUDIENCE_OF,
     Action,
@@ -55,7 +55,7 @@ async def look(parts: Parts, request: Request[ChoiceQuery]) -> Response:
         way = await parts.engine.read(request.venue_id, visits.LookAtWay(view_of(request)))
         return answered(_chosen(way))
     if given.exam_type is None:
-        raise InvalidValue("examType", "Say what somebody would come for, or whose visit is meant.")
+        raise InvalidValue("examType", "journey-or-visit")
     audience = "any" if given.gender is None else AUDIENCE_OF[given.gender]
     venue, found = await parts.engine.read(request.venue_id, visits.LookAtChoice(given.exam_type, audience))
     return answered(Chosen(success=True, clinic=_best(found), candidates=_candidates(venue, found)))
@@ -76,13 +76,13 @@ async def edit(parts: Parts, request: Request[EditInput]) -> Reply:
 
 def _clinic(given: EditInput) -> str:
     if given.clinic is None:
-        raise InvalidValue("clinic", f"Say at which clinic to {given.action}.")
+        raise InvalidValue("clinic", "clinic-of-action", action=given.action)
     return given.clinic
 
 
 def _exam_type(given: EditInput) -> str:
     if given.exam_type is None:
-        raise InvalidValue("examType", "Say what the patient came for instead.")
+        raise InvalidValue("examType", "journey-instead")
     return given.exam_type
 
 
@@ -190,5 +190,6 @@ ROUTES = (
             InvalidValue,
         ),
         words=WORDS,
+        statuses=STATUSES,
     ),
 )

@@ -64,11 +64,11 @@ def read_number(number: int | str) -> int:
 def read_gender(text: str) -> str:
     gender = GENDERS.get(folded(text))
     if gender is None:
-        raise InvalidValue("gender", "Say male or female, in Arabic or English.")
+        raise InvalidValue("gender", "gender")
     return gender
 
 
-class LoginInput(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
+class LoginInput(msgspec.Struct, rename="camel"):
     patient_id: PatientId
     gender: GenderText
     exam_type: ExamType
@@ -90,7 +90,7 @@ class VerifyInput(ClinicInput, rename="camel", kw_only=True):
         self.queue_number = read_number(self.queue_number)
 
 
-class Named(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
+class Named(msgspec.Struct, rename="camel"):
     """Whose visit is meant: by its link, or by id and number. Staff need no number."""
 
     patient_id: PatientId | None = None
@@ -116,7 +116,7 @@ class ChoiceQuery(Named, rename="camel"):
             self.gender = read_gender(self.gender)
 
 
-class EditInput(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only=True):
+class EditInput(msgspec.Struct, rename="camel", kw_only=True):
     patient_id: PatientId
     action: Action
     clinic: Annotated[str, msgspec.Meta(description="Of force-complete, skip, add and transfer.")] | None = None

@@ -96,7 +96,7 @@ def view_of(request: Request[Named]) -> View[visits.Whereabouts]:
     if given.ticket is not None:
         return visits.LookAtVisit(Link.read(given.ticket.rpartition("/t/")[2]))
     if given.patient_id is None:
-        raise InvalidValue("patientId", "Give the patient's id and their number, or the link.")
+        raise InvalidValue("patientId", "patient-or-link")
     number = None if given.queue_number is None else read_number(given.queue_number)
     return visits.LookAtPlanned(given.patient_id, number, by_staff=request.caller.may("staff", request.venue_id))
 

@@ -7,10 +7,9 @@ from dawr.domain.errors import InvalidValue, NotAtThisDesk, PinTaken, UnknownQue
 from dawr.operations import pins
 from dawr.operations.snapshots import AtMoment
 from dawr.reliability.idempotency import Reply
-from dawr.web.api.queues import NoInput
 from dawr.web.doors.clinic import TAG
 from dawr.web.doors.clinic_patient_shapes import PinText
-from dawr.web.doors.clinic_shapes import Answer, ClinicAnswer, ClinicInput
+from dawr.web.doors.clinic_shapes import Answer, AnyInput, ClinicAnswer, ClinicInput
 from dawr.web.response import Response, answered
 from dawr.web.routes import Parts, Request, Route
 
@@ -42,7 +41,7 @@ class AllPins(Answer):
     pins: list[ShownPin]
 
 
-async def status(parts: Parts, request: Request[NoInput]) -> Response:
+async def status(parts: Parts, request: Request[AnyInput]) -> Response:
     actor = request.caller.actor if request.caller.may("staff", request.venue_id) else None
     view = pins.LookAtPin(request.params["clinic"], actor, _is_manager(request))
     moment = await parts.engine.read(request.venue_id, AtMoment(view))
@@ -67,11 +66,11 @@ async def rotate(parts: Parts, request: Request[ClinicInput]) -> Reply:
     return await request.do(operation, _assigned)
 
 
-async def renew(parts: Parts, request: Request[NoInput]) -> Reply:
+async def renew(parts: Parts, request: Request[AnyInput]) -> Reply:
     return await request.do(pins.RenewPins(parts.ids.token(), is_manager=True), _all_of)
 
 
-async def _made(parts: Parts, request: Request[NoInput], queue_id: QueueId) -> str | None:
+async def _made(parts: Parts, request: Request[AnyInput], queue_id: QueueId) -> str | None:
     """Today's first, for whoever may see it."""
     operation = pins.GivePin(parts.ids.token(), _is_manager(request), queue_id)
     try:
@@ -81,7 +80,7 @@ async def _made(parts: Parts, request: Request[NoInput], queue_id: QueueId) -> s
     return made.pin
 
 
-def _is_manager(request: Request[NoInput] | Request[ClinicInput]) -> bool:
+def _is_manager(request: Request[AnyInput] | Request[ClinicInput]) -> bool:
     return request.caller.may("manager", request.venue_id)
 
 
@@ -105,7 +104,7 @@ ROUTES = (
         summary="Whether a clinic has a PIN, and how long it is; for its staff, the PIN",
         tag=TAG,
         handler=status,
-        query=NoInput,
+        query=AnyInput,
         answer=PinStatus,
         venue="clinic",
         refusals=(UnknownVenue, UnknownQueue),
@@ -146,7 +145,7 @@ ROUTES = (
         summary="Another PIN for every clinic",
         tag=TAG,
         handler=renew,
-        body=NoInput,
+        body=AnyInput,
         answer=AllPins,
         who="manager",
         venue="clinic",

@@ -1,4 +1,7 @@
-"""What the clinic's contract takes and gives, in its own words."""
+"""What the clinic's contract takes and gives, in its own words.
+
+The contract is others': what it is told and does not know, it ignores.
+"""
 
 from typing import Annotated
 
@@ -6,9 +9,18 @@ import msgspec
 
 from dawr.domain import Role
 from dawr.domain.digits import LONGEST_PIN
+from dawr.web.api.sessions import SignInInput
 
 
-class ClinicInput(msgspec.Struct, forbid_unknown_fields=True):
+class AnyInput(msgspec.Struct):
+    """Nothing needs to be said."""
+
+
+class StaffLoginInput(SignInInput, forbid_unknown_fields=False):
+    """The same as of `/v1/login`."""
+
+
+class ClinicInput(msgspec.Struct):
     clinic: str
 
     def __post_init__(self) -> None:
@@ -30,7 +42,7 @@ class DoneInput(EnterInput):
     ) = None
 
 
-class ClinicQuery(msgspec.Struct, forbid_unknown_fields=True):
+class ClinicQuery(msgspec.Struct):
     clinic: Annotated[str, msgspec.Meta(min_length=1)]
 
 
@@ -55,18 +67,33 @@ class Entered(Answer, omit_defaults=True):
     position: int
     estimated_wait_minutes: int
     display_number: str
+    your_number: int = msgspec.field(name="yourNumber")
+    """The same as `number`."""
+    current: int | None
+    """The number called last; null: nobody was called yet."""
     ticket: str | None = None
     message: str | None = None
     reserve_mode: bool = False
 
 
+class QueuedPatient(msgspec.Struct):
+    number: int
+    display_number: str
+    user: str
+    status: str
+    entered_at: str
+
+
 class QueueStatus(ClinicAnswer):
     current: int | None
+    """The number called last; null: nobody was called yet."""
     length: int
     waiting: int
     next: int | None
     state: str
     avg_wait_minutes: float
+    people: list[QueuedPatient] | msgspec.UnsetType = msgspec.field(name="list", default=msgspec.UNSET)
+    """For the clinic's staff: everybody who is not done, in the order of calling."""
 
 
 class CalledPatient(ClinicAnswer):

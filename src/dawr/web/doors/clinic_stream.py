@@ -23,7 +23,7 @@ from dawr.web.routes import Parts, Request, Route
 _encode = msgspec.json.Encoder().encode
 
 
-class StreamQuery(msgspec.Struct, forbid_unknown_fields=True):
+class StreamQuery(msgspec.Struct):
     clinic: Annotated[str, msgspec.Meta(description="Needed where there is no ticket.")] | None = None
     user: Annotated[str, msgspec.Meta(description="Follow this visitor's ticket too.")] | None = None
     ticket: (
@@ -120,7 +120,7 @@ async def stream(parts: Parts, request: Request[StreamQuery]) -> Stream:
     if given.ticket is not None:
         return await _watch_visit(parts, request, given.ticket.removeprefix("/t/"))
     if given.clinic is None:
-        raise BadRequest(422, "invalid-query", "Say what to watch: give a clinic or a ticket.")
+        raise BadRequest(422, "invalid-query", why="watch-clinic")
     venue, _ = await parts.engine.read(request.venue_id, LookAtVenue())
     queue_id = venue.queue(given.clinic).id
     follow = None

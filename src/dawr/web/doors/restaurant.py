@@ -1,7 +1,7 @@
 """The restaurant's contract under `/api/public` and `/api/admin`. Its words for states appear here only."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from typing import get_args
 
 from dawr.domain import Link, Standing, State, Ticket, TicketId, Unnamed, VisitId
 from dawr.domain.errors import (
@@ -13,11 +13,12 @@ from dawr.domain.errors import (
     UnknownVenue,
     UnknownVisit,
 )
+from dawr.domain.ticket import OPEN_STATES
 from dawr.operations import snapshots, staff, visitor, visits
 from dawr.operations.operation import Operation
 from dawr.operations.ticket import Joined as JoinedTicket
 from dawr.reliability.idempotency import Reply
-from dawr.web.api.queues import NoInput, cursor_at, read_cursor
+from dawr.web.api.queues import cursor_at, read_cursor
 from dawr.web.api.tickets import TAKE_REFUSALS
 from dawr.web.doors.restaurant_shapes import (
     Entry,
@@ -27,13 +28,16 @@ from dawr.web.doors.restaurant_shapes import (
     JoinedAnswer,
     JoinInput,
     ListAnswer,
+    ListQuery,
+    NextPartyInput,
     StaffEntry,
     StaffEntryAnswer,
     Status,
     StatusInput,
 )
+from dawr.web.doors.times import iso_time
 from dawr.web.links import NewLink, new_link
-from dawr.web.pagination import ListQuery
+from dawr.web.problems import BadRequest
 from dawr.web.response import Response, answered
 from dawr.web.routes import Parts, Request, Route
 
@@ -50,6 +54,17 @@ STATUS_WORDS: Mapping[State, Status] = {
     "left": "CANCELLED",
     "expired": "CANCELLED",
 }
+
+HIGHEST = 2**31 - 1
+STATUSES: tuple[Status, ...] = get_args(Status)
+STATES_LISTED: Mapping[Status, tuple[State, ...]] = {
+    "WAITING": ("waiting", "held"),
+    "CALLED": ("called",),
+    "SEATED": ("serving", "finished"),
+    "NO_SHOW": ("missed", "expired"),
+    "CANCELLED": ("left",),
+}
+"""Of the list of today: only whoever missed their call and joined anew has a ticket there that expired."""
 
 
 async def join(parts: Parts, request: Request[JoinInput]) -> Reply:
@@ -78,14 +93,22 @@ async def queue_status(parts: Parts, request: Request[EntryQuery]) -> Response:
 
 
 async def list_entries(parts: Parts, request: Request[ListQuery]) -> Response:
-    most = request.given.limit
-    view = snapshots.LookAtLine(Unnamed.WAITLIST, read_cursor(request.given.cursor), most + 1)
-    tickets = await parts.engine.read(request.venue_id, view)
+    """Who waits or was called, in the order of calling; a list with others, the highest number first."""
+    most, cursor = request.given.limit, request.given.cursor
+    states = frozenset(state for status in _statuses(request.given.status) for state in STATES_LISTED[status])
+    if states <= OPEN_STATES:
+        in_order = snapshots.LookAtLine(Unnamed.WAITLIST, read_cursor(cursor), most + 1, states)
+        tickets = await parts.engine.read(request.venue_id, in_order)
+        following = cursor_at(tickets, most)
+    else:
+        by_number = snapshots.LookAtStates(Unnamed.WAITLIST, states, _below(cursor), most + 1)
+        tickets = await parts.engine.read(request.venue_id, by_number)
+        following = str(tickets[most - 1].number) if len(tickets) > most else None
     shown = [_staff_entry(ticket) for ticket in tickets[:most]]
-    return answered(ListAnswer(success=True, data=shown, next=cursor_at(tickets, most)))
+    return answered(ListAnswer(success=True, data=shown, next=following))
 
 
-async def call_next(_: Parts, request: Request[NoInput]) -> Reply:
+async def call_next(_: Parts, request: Request[NextPartyInput]) -> Reply:
     return await request.do(staff.CallNext(queue=Unnamed.WAITLIST), _called)
 
 
@@ -95,13 +118,31 @@ async def change_status(_: Parts, request: Request[StatusInput]) -> Reply:
         "CALLED": staff.Call(ticket_id),
         "SEATED": staff.Finish(ticket_id),
         "NO_SHOW": staff.Miss(ticket_id),
-        "CANCELLED": visitor.Cancel(ticket_id),
+        "CANCELLED": visitor.Leave(ticket_id),
     }
     return await request.do(
         verbs[request.given.status],
         lambda ticket: StaffEntryAnswer(success=True, data=_staff_entry(ticket)),
         reason=request.given.reason,
     )
+
+
+def _statuses(asked_for: str) -> set[Status]:
+    wanted = {word.strip() for word in asked_for.split(",")}
+    if wanted == {"all"}:
+        return set(STATUSES)
+    known = {status for status in STATUSES if status in wanted}
+    if known != wanted:
+        raise BadRequest(422, "invalid-query", field="status", why="choice", choices=[*STATUSES, "all"])
+    return known
+
+
+def _below(cursor: str | None) -> int:
+    if cursor is None:
+        return HIGHEST
+    if not (cursor.isascii() and cursor.isdigit() and int(cursor) <= HIGHEST):
+        raise BadRequest(422, "invalid-query", why="cursor")
+    return int(cursor)
 
 
 def _joined(joined: JoinedTicket, link: NewLink) -> Joined:
@@ -115,7 +156,7 @@ def _joined(joined: JoinedTicket, link: NewLink) -> Joined:
         estimatedWaitMinutes=joined.wait_minutes,
         partySize=ticket.party_size,
         seatingType=ticket.area,
-        createdAt=_iso(ticket.issued_at),
+        createdAt=iso_time(ticket.issued_at),
         alreadyInQueue=joined.already,
         secret=link.token if new else None,
         link=link.path if new else None,
@@ -133,7 +174,7 @@ def _entry(standing: Standing) -> Entry:
         estimatedWaitMinutes=standing.wait_minutes,
         partySize=ticket.party_size,
         seatingType=ticket.area,
-        createdAt=_iso(ticket.issued_at),
+        createdAt=iso_time(ticket.issued_at),
     )
 
 
@@ -147,8 +188,8 @@ def _staff_entry(ticket: Ticket) -> StaffEntry:
         mobileNumber=ticket.visitor,
         partySize=ticket.party_size,
         seatingType=ticket.area,
-        createdAt=_iso(ticket.issued_at),
-        calledAt=None if ticket.called_at is None else _iso(ticket.called_at),
+        createdAt=iso_time(ticket.issued_at),
+        calledAt=None if ticket.called_at is None else iso_time(ticket.called_at),
     )
 
 
@@ -161,10 +202,6 @@ def _status(ticket: Ticket) -> Status:
     if ticket.state == "expired" and (ticket.missed_at or 0) > (ticket.rejoined_at or 0):
         return "NO_SHOW"
     return STATUS_WORDS[ticket.state]
-
-
-def _iso(at: int) -> str:
-    return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 ROUTES = (
@@ -200,7 +237,7 @@ ROUTES = (
         method="GET",
         path="/api/admin/{venue}/queue",
         name="restaurant/list",
-        summary="Who is on the list",
+        summary="Who waits or was called; or those of any status",
         tag=TAG,
         handler=list_entries,
         query=ListQuery,
@@ -216,7 +253,7 @@ ROUTES = (
         summary="Call the next party",
         tag=TAG,
         handler=call_next,
-        body=NoInput,
+        body=NextPartyInput,
         answer=StaffEntryAnswer,
         who="staff",
         venue="venue",

@@ -1,19 +1,28 @@
-"""What the restaurant's contract takes and gives, in its own words."""
+"""What the restaurant's contract takes and gives, in its own words.
+
+The contract is others': what it is told and does not know, it ignores.
+"""
 
 from typing import Annotated, Literal
 
 import msgspec
 
 from dawr.domain.ticket import LARGEST_PARTY, LONGEST_VISITOR
+from dawr.web.pagination import Cursor, Limit
 
 Status = Literal["WAITING", "CALLED", "SEATED", "NO_SHOW", "CANCELLED"]
 
 
-class JoinInput(msgspec.Struct, forbid_unknown_fields=True):
+class JoinInput(msgspec.Struct):
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_VISITOR)]
     mobileNumber: Annotated[  # noqa: N815
         str,
-        msgspec.Meta(pattern=r"^\+[1-9][0-9]{6,14}$", description="E.164: +97433001122"),
+        msgspec.Meta(
+            pattern=r"^\+[1-9][0-9]{6,14}$",
+            description="In E.164.",
+            examples=["+97455512345"],
+            extra={"rule": "mobile"},
+        ),
     ]
     partySize: Annotated[int, msgspec.Meta(ge=1, le=LARGEST_PARTY)]  # noqa: N815
     seatingType: Literal["indoor", "outdoor", "any"] | None = None  # noqa: N815
@@ -22,12 +31,27 @@ class JoinInput(msgspec.Struct, forbid_unknown_fields=True):
     ) = None
 
 
-class EntryQuery(msgspec.Struct, forbid_unknown_fields=True):
+class EntryQuery(msgspec.Struct):
     entryId: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]  # noqa: N815
     secret: Annotated[str, msgspec.Meta(min_length=1, max_length=200, description="As the entry was given it.")]
 
 
-class StatusInput(msgspec.Struct, forbid_unknown_fields=True):
+class ListQuery(msgspec.Struct):
+    status: Annotated[
+        str,
+        msgspec.Meta(
+            max_length=100, description="One or several, separated by commas; or `all`.", examples=["SEATED,CANCELLED"]
+        ),
+    ] = "WAITING,CALLED"
+    cursor: Cursor = None
+    limit: Limit = 50
+
+
+class NextPartyInput(msgspec.Struct):
+    """Nothing needs to be said."""
+
+
+class StatusInput(msgspec.Struct):
     status: Literal["CALLED", "SEATED", "NO_SHOW", "CANCELLED"]
     reason: Annotated[str, msgspec.Meta(max_length=500)] | None = None
 

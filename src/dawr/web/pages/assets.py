@@ -7,14 +7,23 @@ from dawr.web.problems import BadRequest
 from dawr.web.response import Header, Response
 from dawr.web.routes import Parts, Request, Route
 
-KINDS: dict[str, Header] = {"css": (b"content-type", b"text/css; charset=utf-8")}
+KINDS: dict[str, Header] = {
+    "css": (b"content-type", b"text/css; charset=utf-8"),
+    "js": (b"content-type", b"text/javascript; charset=utf-8"),
+    "svg": (b"content-type", b"image/svg+xml"),
+}
 
 
 async def asset(_: Parts, request: Request[None]) -> Response:
     found = _assets().get(request.params["file"])
     if found is None:
-        raise BadRequest(404, "no-such-path", "There is nothing at this address.")
+        raise BadRequest(404, "no-such-path")
     return found
+
+
+async def favicon(_: Parts, __: Request[None]) -> Response:
+    """Browsers ask for it under this name by themselves, and go by its type."""
+    return _assets()["icon.svg"]
 
 
 @cache
@@ -35,5 +44,15 @@ ROUTES = (
         handler=asset,
         limit=None,
         kind="text/css",
+    ),
+    Route(
+        method="GET",
+        path="/favicon.ico",
+        name="favicon",
+        summary="The icon in a browser's tab",
+        tag="pages",
+        handler=favicon,
+        limit=None,
+        kind="image/svg+xml",
     ),
 )

@@ -1,5 +1,6 @@
 """The API's documentation: the OpenAPI document, and a page made from it that needs nothing from elsewhere."""
 
+import asyncio
 from functools import cache
 from typing import Any
 
@@ -14,31 +15,31 @@ Json = dict[str, Any]
 
 
 async def openapi(_: Parts, __: Request[None]) -> Response:
-    return Response(200, _document()[1])
+    return Response(200, await asyncio.to_thread(_document))
 
 
 async def docs(_: Parts, __: Request[None]) -> Response:
-    return _page()
+    return await asyncio.to_thread(_page)
 
 
 @cache
-def _document() -> tuple[Json, bytes]:
+def _document() -> bytes:
+    """Made when the first one asks, in a thread: it takes as long as hundreds of requests."""
     from dawr.web.table import ROUTES as TABLE  # noqa: PLC0415 - this page is itself a row of the table
 
-    described = document(TABLE)
-    return described, msgspec.json.encode(described)
+    return msgspec.json.encode(document(TABLE))
 
 
 @cache
 def _page() -> Response:
-    described, _ = _document()
+    described: Json = msgspec.json.decode(_document())
     tags: dict[str, list[Json]] = {}
     for path, methods in described["paths"].items():
         for method, operation in methods.items():
             entry = {**operation, "method": method.upper(), "path": path}
             tags.setdefault(operation["tags"][0], []).append(entry)
     schemas = {name: _fields(schema) for name, schema in sorted(described["components"]["schemas"].items())}
-    return page("docs.html", info=described["info"], tags=tags, schemas=schemas, kind=_kind)
+    return page("docs.html", info=described["info"], tags=tags, schemas=schemas, kind=_kind, shown=_shown)
 
 
 def _fields(schema: Json) -> list[Json]:
@@ -49,6 +50,11 @@ def _fields(schema: Json) -> list[Json]:
     ]
 
 
+def _shown(example: object) -> str:
+    """An example as people read it; a stream's is text already."""
+    return example if isinstance(example, str) else msgspec.json.format(msgspec.json.encode(example), indent=2).decode()
+
+
 def _kind(rule: Json) -> str:
     """A schema in a few words."""
     if "$ref" in rule:
@@ -57,8 +63,6 @@ def _kind(rule: Json) -> str:
         return " or ".join(_kind(part) for part in rule["anyOf"])
     if "enum" in rule:
         return " | ".join(str(value) for value in rule["enum"])
-    if "prefixItems" in rule:
-        return f"[{', '.join(_kind(part) for part in rule['prefixItems'])}]"
     if rule.get("type") == "array":
         return f"list of {_kind(rule.get('items', {}))}"
     return str(rule.get("type", "anything"))

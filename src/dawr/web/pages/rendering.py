@@ -1,15 +1,51 @@
 """From a template to an answer. Templates escape everything; nothing in a page is inline, so the policy is strict."""
 
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from importlib.resources import files
 
 import jinja2
+import msgspec
 
-from dawr.web.response import HTML, Response
+from dawr.web.problems import OUR_FAULT, Problem
+from dawr.web.response import HTML, Header, Response
+from dawr.web.wording import ENGLISH, name_in, say, words_in
+
+BY_LANGUAGE: Header = (b"vary", b"accept-language")
+RIGHT_TO_LEFT = frozenset({"ar"})
 
 
-def page(template: str, **facts: object) -> Response:
-    return Response(200, _templates().get_template(template).render(facts).encode(), kind=HTML)
+def page(
+    name: str, language: str = ENGLISH, *, status: int = 200, headers: tuple[Header, ...] = (), **facts: object
+) -> Response:
+    """In the visitor's language: `say` has the words of pages, `named` what places and queues are called."""
+    template = _templates().get_template(name)
+    body = template.render(
+        facts,
+        language=language,
+        direction="rtl" if language in RIGHT_TO_LEFT else "ltr",
+        say=words_of_pages(language),
+        named=partial(name_in, language),
+    )
+    return Response(status, body.encode(), (*headers, BY_LANGUAGE), HTML)
+
+
+def problem_page(problem: Problem, language: str, correlation_id: str, *, by_rule: bool) -> Response:
+    """What a person sees instead of the JSON that programs get."""
+    shown = page(
+        "problem.html",
+        language,
+        status=problem.status,
+        headers=problem.headers_of_response(),
+        problem=problem,
+        correlation_id=correlation_id if problem.status >= OUR_FAULT else None,
+    )
+    return msgspec.structs.replace(shown, by_rule=by_rule)
+
+
+def words_of_pages(language: str) -> Callable[..., str]:
+    said = words_in(language).pages
+    return lambda name, **facts: say(said[name], facts, language)
 
 
 @cache

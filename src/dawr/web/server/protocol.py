@@ -20,6 +20,7 @@ from dawr.reliability.asgi import OTHER_METHOD
 from dawr.traffic.requests import RequestCollector
 from dawr.web.problems import BadRequest, problem_of
 from dawr.web.response import PROBLEM_JSON, Header, as_bytes, head_of, headers_of_one
+from dawr.web.wording import preferred
 
 CLOSE: Header = (b"connection", b"close")
 IDLE_SECONDS = 6
@@ -30,12 +31,12 @@ MOST_BEHIND = 8
 LARGEST_REQUEST = 4 * 1024 * 1024
 """The app refuses a body long before this; here is the end of waiting for the rest of it."""
 
-MALFORMED = (400, "malformed-request", "This is not a request as HTTP has it.")
-HEAD_TOO_LARGE = (431, "headers-too-large", f"The headers are larger than {LARGEST_HEAD // 1024} KiB.")
-BODY_TOO_LARGE = (413, "body-too-large", "The body is far too large.")
+MALFORMED = (400, "malformed-request")
+HEAD_TOO_LARGE = (431, "headers-too-large")
+BODY_TOO_LARGE = (413, "body-too-large")
 WhenWritten = Callable[[Callable[[], None]], None]
 
-LATE = (408, "request-timeout", "The request did not arrive in time.")
+LATE = (408, "request-timeout")
 
 
 class Shared(ServerState):
@@ -313,7 +314,8 @@ class HttpProtocol(HttpToolsProtocol):
     def _answer(self, refusal: BadRequest) -> None:
         """Say it, and that it was all. What still comes is taken: thrown back, it would hide what was said."""
         correlation_id = correlation.accepted(self.headers or ()) or self._shared.new_id()
-        body = problem_of(refusal).body(correlation_id)
+        language = preferred(dict(self.headers or ()).get(b"accept-language", b""))
+        body = problem_of(refusal, language).body(correlation_id)
         headers = [*headers_of_one(correlation_id, body), *self._shared.default_headers, CLOSE]
         self._record(refusal, correlation_id)
         said = head_of(refusal.status, PROBLEM_JSON, headers) + b"\r\n" + body
@@ -322,7 +324,10 @@ class HttpProtocol(HttpToolsProtocol):
     def _say_last(self, said: bytes) -> None:
         if not self.transport.is_closing():
             self.transport.write(said)
-            self.transport.write_eof()
+            if self.transport.can_write_eof():
+                self.transport.write_eof()
+            else:
+                self.transport.close()  # TLS has no half of a connection to end
 
     def _record(self, refusal: BadRequest, correlation_id: str) -> None:
         """Once in each place where answers are counted."""
@@ -333,7 +338,7 @@ class HttpProtocol(HttpToolsProtocol):
             shared.collecting.collect(scope, dict(headers), NO_ROUTE, refusal.status, 0, correlation_id)
             shared.count_answer()
         log = shared.access_log
-        log.count_problem(refusal.code)
+        log.count_refusal(refusal.code)
         log.record(OTHER_METHOD, NO_ROUTE, refusal.status, log.begin(), correlation_id)
 
 

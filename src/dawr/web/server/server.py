@@ -4,6 +4,7 @@ import asyncio
 import resource
 import signal
 import socket
+import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -29,7 +30,7 @@ class AddressTaken(Exception):
 class Server(uvicorn.Server):
     """`ready` is told the URL; `stopping` is called first of all when a signal says stop, to end what has no end.
 
-    `also` is another listener of the same app.
+    `also` is another listener of the same app, always without TLS.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class Server(uvicorn.Server):
         stopping: Callable[[], None],
         patience_seconds: int = PATIENCE_SECONDS,
         also: socket.socket | None = None,
+        tls: ssl.SSLContext | None = None,
         collecting: RequestCollector | None = None,
     ) -> None:
         super().__init__(
@@ -60,21 +62,28 @@ class Server(uvicorn.Server):
                 proxy_headers=False,
                 timeout_graceful_shutdown=GRACE_SECONDS,
                 backlog=BACKLOG,
+                ssl_context_factory=None if tls is None else lambda *_: tls,
             )
         )
         self._listener = listener
-        self._listeners = [listener] if also is None else [listener, also]
+        self._also = also
         self._ready = ready
         self._stopping = stopping
         self._shared = Shared(access_log, new_id, patience_seconds, collecting)
         self.server_state = self._shared
 
     async def run_until_stopped(self) -> None:
-        await self.serve(sockets=self._listeners)
+        await self.serve(sockets=[self._listener])
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        beside: list[asyncio.base_events.Server] = []
+        if self._also is not None:
+            tls, self.config.ssl = self.config.ssl, None
+            await super().startup([self._also])
+            beside, self.config.ssl = self.servers, tls
         await super().startup(sockets)
-        self._ready(url_of(self._listener))
+        self.servers += beside
+        self._ready(url_of(self._listener, secure=self.config.ssl is not None))
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self._stopping()
@@ -121,6 +130,6 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def url_of(listener: socket.socket) -> str:
+def url_of(listener: socket.socket, *, secure: bool = False) -> str:
     host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return f"{'https' if secure else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"

@@ -10,14 +10,18 @@ GROUP BY v.slug, h.version
 ORDER BY v.slug;
 
 -- name: check_lines
--- Lines whose numbers are not exactly 1 to the last one given.
-SELECT v.slug, l.queue_id, l.day, l.round, l.last_number, count(t.number), coalesce(max(t.number), 0)
+-- Lines whose numbers are not exactly the first to the last one given. Most begin at 1.
+SELECT
+    v.slug, l.queue_id, l.day, l.round, l.last_number - l.begins_behind, count(t.number),
+    coalesce(max(t.number), l.begins_behind)
 FROM lines AS l
 JOIN venues AS v ON v.venue_id = l.venue_id
 LEFT JOIN tickets AS t
     ON t.venue_id = l.venue_id AND t.queue_id = l.queue_id AND t.day = l.day AND t.round = l.round
-GROUP BY v.slug, l.queue_id, l.day, l.round, l.last_number
-HAVING count(t.number) <> l.last_number OR coalesce(max(t.number), 0) <> l.last_number
+GROUP BY v.slug, l.queue_id, l.day, l.round, l.last_number, l.begins_behind
+HAVING
+    count(t.number) <> l.last_number - l.begins_behind
+    OR coalesce(max(t.number), l.begins_behind) <> l.last_number
 ORDER BY v.slug, l.queue_id, l.day, l.round;
 
 -- name: check_doubles
@@ -64,7 +68,7 @@ LEFT JOIN (
     FROM tickets AS t
     GROUP BY t.venue_id, t.queue_id, t.day, t.round
 ) AS c ON c.venue_id = l.venue_id AND c.queue_id = l.queue_id AND c.day = l.day AND c.round = l.round
-WHERE coalesce(c.tickets, 0) = l.last_number AND l.waiting <> coalesce(c.counted, '[0,0,0,0]')
+WHERE coalesce(c.tickets, 0) = l.last_number - l.begins_behind AND l.waiting <> coalesce(c.counted, '[0,0,0,0]')
 ORDER BY v.slug, l.queue_id, l.day, l.round
 LIMIT 20;
 

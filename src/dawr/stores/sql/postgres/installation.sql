@@ -1,4 +1,4 @@
--- What is known of the installation itself: its schema, and whether it is a restored copy.
+-- What is known of the installation itself: its schema, its secret, and whether it is a restored copy.
 
 -- name: create_migrations
 CREATE TABLE IF NOT EXISTS migrations (
@@ -43,6 +43,19 @@ UPDATE installation SET is_copy = 0, home = (
 -- name: identity
 -- Which database this is: the same for all who use it, another in every copy.
 SELECT home FROM installation;
+
+-- name: this_database
+-- The same as it is now, whatever is stored here.
+SELECT d.oid::text || '@' || (SELECT c.system_identifier FROM pg_control_system() AS c)
+FROM pg_database AS d
+WHERE d.datname = current_database();
+
+-- name: make_secret
+-- Of many who bring one at once, one is first.
+UPDATE installation SET secret = $1 WHERE secret IS NULL;
+
+-- name: secret
+SELECT secret FROM installation;
 
 -- name: all_heads
 SELECT venue_id FROM heads ORDER BY venue_id;

@@ -3,7 +3,8 @@
 -- name: lines_by_key
 SELECT
     l.venue_id, l.queue_id, l.day, l.round, l.last_number, l.used_before, l.waiting, l.called,
-    l.serving, l.held, l.missed, l.finished, l.current_number, l.calls, l.waits_ms, l.services_ms
+    l.serving, l.held, l.missed, l.finished, l.current_number, l.calls, l.waits_ms, l.services_ms,
+    l.begins_behind
 FROM unnest($1::text[], $2::text[], $3::text[], $4::int[]) AS k (venue_id, queue_id, day, round)
 CROSS JOIN LATERAL (
     SELECT * FROM lines AS s
@@ -14,7 +15,8 @@ CROSS JOIN LATERAL (
 -- name: lines_current
 SELECT
     l.venue_id, l.queue_id, l.day, l.round, l.last_number, l.used_before, l.waiting, l.called,
-    l.serving, l.held, l.missed, l.finished, l.current_number, l.calls, l.waits_ms, l.services_ms
+    l.serving, l.held, l.missed, l.finished, l.current_number, l.calls, l.waits_ms, l.services_ms,
+    l.begins_behind
 FROM unnest($1::text[], $2::text[]) AS k (venue_id, queue_id)
 CROSS JOIN LATERAL (
     SELECT * FROM lines AS s
@@ -26,12 +28,12 @@ CROSS JOIN LATERAL (
 -- name: save_lines
 INSERT INTO lines (
     venue_id, queue_id, day, round, last_number, used_before, waiting, called, serving, held,
-    missed, finished, current_number, calls, waits_ms, services_ms
+    missed, finished, current_number, calls, waits_ms, services_ms, begins_behind
 )
 SELECT * FROM unnest(
     $1::text[], $2::text[], $3::text[], $4::int[], $5::int[], $6::int[], $7::text[], $8::int[],
     $9::int[], $10::int[], $11::int[], $12::int[], $13::int[], $14::int[], $15::bigint[],
-    $16::bigint[]
+    $16::bigint[], $17::int[]
 )
 ON CONFLICT (venue_id, queue_id, day, round) DO UPDATE SET
     last_number = excluded.last_number,
@@ -45,4 +47,5 @@ ON CONFLICT (venue_id, queue_id, day, round) DO UPDATE SET
     current_number = excluded.current_number,
     calls = excluded.calls,
     waits_ms = excluded.waits_ms,
-    services_ms = excluded.services_ms;
+    services_ms = excluded.services_ms,
+    begins_behind = excluded.begins_behind;

@@ -36,6 +36,39 @@ END $$;
 SELECT count(*) FROM pg_stat_activity
 WHERE datname = current_database() AND application_name = 'dawr' AND pid <> pg_backend_pid();
 
+-- name: lines_reached
+-- Every queue's latest line, and the highest number of its day, in whichever round.
+SELECT
+    l.venue_id, l.queue_id, l.day, l.round, l.last_number, l.used_before, l.waiting, l.called,
+    l.serving, l.held, l.missed, l.finished, l.current_number, l.calls, l.waits_ms, l.services_ms,
+    l.begins_behind,
+    (
+        SELECT max(d.last_number) FROM lines AS d
+        WHERE d.venue_id = l.venue_id AND d.queue_id = l.queue_id AND d.day = l.day
+    )
+FROM lines AS l
+WHERE NOT EXISTS (
+    SELECT 1 FROM lines AS n
+    WHERE n.venue_id = l.venue_id AND n.queue_id = l.queue_id AND (n.day, n.round) > (l.day, l.round)
+)
+ORDER BY l.venue_id, l.queue_id;
+
+-- name: leave
+-- The installation goes back to where it came from: whoever starts here is told.
+UPDATE installation SET left_for = $1;
+
+-- name: shut
+-- Whoever was cut off while it was left, and comes back, can change nothing either; nor can one of an earlier version.
+CREATE FUNCTION dawr_left() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'the installation of this database went back to %', (SELECT left_for FROM installation)
+        USING ERRCODE = 'read_only_sql_transaction';
+END $$;
+CREATE TRIGGER dawr_left BEFORE INSERT OR UPDATE OR DELETE ON heads FOR EACH STATEMENT EXECUTE FUNCTION dawr_left();
+
+-- name: left_for
+SELECT left_for FROM installation;
+
 -- name: forget_installation
 DELETE FROM installation;
 

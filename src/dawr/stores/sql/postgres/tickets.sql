@@ -73,6 +73,29 @@ CROSS JOIN LATERAL (
     LIMIT k.depth
 ) AS t;
 
+-- name: tickets_longest
+-- Who has waited longest in the queue's newest line, whatever their place in it.
+SELECT
+    t.venue_id, t.ticket_id, t.queue_id, t.day, t.round, t.number, t.label, t.priority, t.sequence,
+    t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
+    t.called_at, t.recalled_at, t.started_at, t.finished_at, t.missed_at, t.rejoined_at, t.held_at,
+    t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous,
+    t.name, t.party_size, t.area, t.stage, t.prioritized_at, t.extended_at
+FROM unnest($1::text[], $2::text[]) AS k (venue_id, queue_id)
+CROSS JOIN LATERAL (
+    SELECT day, round FROM lines AS l
+    WHERE l.venue_id = k.venue_id AND l.queue_id = k.queue_id
+    ORDER BY l.day DESC, l.round DESC
+    LIMIT 1
+) AS newest
+CROSS JOIN LATERAL (
+    SELECT * FROM tickets AS s
+    WHERE s.venue_id = k.venue_id AND s.queue_id = k.queue_id
+        AND s.day = newest.day AND s.round = newest.round AND s.state = 'waiting'
+    ORDER BY coalesce(s.rejoined_at, s.issued_at)
+    LIMIT 1
+) AS t;
+
 -- name: tickets_ended
 -- Tickets left open in lines before this one: of earlier days all, of earlier rounds who was not called.
 SELECT
@@ -151,19 +174,19 @@ SELECT * FROM unnest(
 );
 
 -- name: tickets_open
--- Everybody in a line who is not done, behind one place of it, in the order of calling: a page of them.
+-- Those of a line who are not done and in some states, behind one place of it, in the order of calling: a page of them.
 SELECT
     t.venue_id, t.ticket_id, t.queue_id, t.day, t.round, t.number, t.label, t.priority, t.sequence,
     t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
     t.called_at, t.recalled_at, t.started_at, t.finished_at, t.missed_at, t.rejoined_at, t.held_at,
     t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous,
     t.name, t.party_size, t.area, t.stage, t.prioritized_at, t.extended_at
-FROM unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::int[], $6::bigint[], $7::int[])
-    AS k (venue_id, queue_id, day, round, priority, sequence, step)
+FROM unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::int[], $6::bigint[], $7::text[], $8::int[])
+    AS k (venue_id, queue_id, day, round, priority, sequence, states, step)
 CROSS JOIN LATERAL (
     SELECT * FROM tickets AS s
     WHERE s.venue_id = k.venue_id AND s.queue_id = k.queue_id AND s.day = k.day AND s.round = k.round
-        AND coalesce(s.open_key, '') <> ''
+        AND coalesce(s.open_key, '') <> '' AND s.state = ANY (string_to_array(k.states, ' '))
         AND s.priority <= k.priority AND (s.priority < k.priority OR s.sequence > k.sequence)
     ORDER BY s.priority DESC, s.sequence
     LIMIT k.step
@@ -226,20 +249,37 @@ CROSS JOIN LATERAL (
     LIMIT k.step
 ) AS t;
 
--- name: tickets_done
--- Those of a line whose tickets have ended, below a number, the highest first: a page of them.
+-- name: tickets_in_states
+-- Those of a line in some states, done or not, below a number, the highest first: a page of them.
 SELECT
     t.venue_id, t.ticket_id, t.queue_id, t.day, t.round, t.number, t.label, t.priority, t.sequence,
     t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
     t.called_at, t.recalled_at, t.started_at, t.finished_at, t.missed_at, t.rejoined_at, t.held_at,
     t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous,
     t.name, t.party_size, t.area, t.stage, t.prioritized_at, t.extended_at
-FROM unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::int[], $6::int[])
-    AS k (venue_id, queue_id, day, round, below, step)
+FROM unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::int[], $6::text[], $7::int[])
+    AS k (venue_id, queue_id, day, round, below, states, step)
 CROSS JOIN LATERAL (
     SELECT * FROM tickets AS s
     WHERE s.venue_id = k.venue_id AND s.queue_id = k.queue_id AND s.day = k.day AND s.round = k.round
-        AND s.number < k.below AND s.open_key IS NULL
+        AND s.number < k.below AND s.state = ANY (string_to_array(k.states, ' '))
     ORDER BY s.number DESC
+    LIMIT k.step
+) AS t;
+
+-- name: tickets_called
+-- The latest calls of a day in all queues, called again or not. Who was finished without one has its time all the same.
+SELECT
+    t.venue_id, t.ticket_id, t.queue_id, t.day, t.round, t.number, t.label, t.priority, t.sequence,
+    t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
+    t.called_at, t.recalled_at, t.started_at, t.finished_at, t.missed_at, t.rejoined_at, t.held_at,
+    t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous,
+    t.name, t.party_size, t.area, t.stage, t.prioritized_at, t.extended_at
+FROM unnest($1::text[], $2::text[], $3::int[]) AS k (venue_id, day, step)
+CROSS JOIN LATERAL (
+    SELECT * FROM tickets AS s
+    WHERE s.venue_id = k.venue_id AND s.day = k.day AND s.called_at IS NOT NULL
+        AND s.finished_at IS DISTINCT FROM s.called_at
+    ORDER BY greatest(s.called_at, s.recalled_at) DESC
     LIMIT k.step
 ) AS t;

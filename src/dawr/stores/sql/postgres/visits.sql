@@ -31,6 +31,16 @@ ON CONFLICT (venue_id, visit_id) DO UPDATE SET
     previous = excluded.previous,
     why = excluded.why;
 
+-- name: queues_with_history
+-- Whether a queue ever gave a number, or was part of somebody's plan: asked when it is to be removed.
+SELECT k.venue_id, k.queue_id
+FROM unnest($1::text[], $2::text[]) AS k (venue_id, queue_id)
+WHERE EXISTS (SELECT 1 FROM tickets AS t WHERE t.venue_id = k.venue_id AND t.queue_id = k.queue_id)
+    OR EXISTS (
+        SELECT 1 FROM visits AS v
+        WHERE v.venue_id = k.venue_id AND strpos(v.stages, '"queue":"' || k.queue_id || '"') > 0
+    );
+
 -- name: visits_by_key
 SELECT
     v.venue_id, v.visit_id, v.secret_hash, v.visitor, v.state, v.started_at, v.finished_at, v.left_at, v.ticket_id,

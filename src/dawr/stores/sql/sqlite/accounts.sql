@@ -1,14 +1,14 @@
 -- Accounts, their sessions, and the code of the first one. They belong to no venue.
 
 -- name: account_by_username
-SELECT account_id, username, password_hash, created_at, disabled_at FROM accounts WHERE username = ?1;
+SELECT account_id, username, password_hash, created_at, disabled_at, unlocked_at FROM accounts WHERE username = ?1;
 
 -- name: account_by_id
-SELECT account_id, username, password_hash, created_at, disabled_at FROM accounts WHERE account_id = ?1;
+SELECT account_id, username, password_hash, created_at, disabled_at, unlocked_at FROM accounts WHERE account_id = ?1;
 
 -- name: add_account
-INSERT INTO accounts (account_id, username, password_hash, created_at, disabled_at)
-VALUES (?1, ?2, ?3, ?4, ?5)
+INSERT INTO accounts (account_id, username, password_hash, created_at, disabled_at, unlocked_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6)
 ON CONFLICT (username) DO NOTHING;
 
 -- name: set_password
@@ -16,6 +16,9 @@ UPDATE accounts SET password_hash = ?2 WHERE account_id = ?1;
 
 -- name: set_disabled
 UPDATE accounts SET disabled_at = ?2 WHERE account_id = ?1;
+
+-- name: set_unlocked
+UPDATE accounts SET unlocked_at = ?2 WHERE account_id = ?1;
 
 -- name: add_session
 -- Only under the password that was shown: one that was changed meanwhile lets nobody in.
@@ -29,6 +32,7 @@ WHERE account_id = ?2 AND password_hash = ?6 AND disabled_at IS NULL;
 SELECT
     sessions.session_hash, sessions.account_id, sessions.created_at, sessions.seen_at, sessions.expires_at,
     accounts.account_id, accounts.username, accounts.password_hash, accounts.created_at, accounts.disabled_at,
+    accounts.unlocked_at,
     staff.venue_id, staff.account_id, staff.username, staff.role, staff.added_at, staff.disabled_at
 FROM sessions
 JOIN accounts ON accounts.account_id = sessions.account_id AND accounts.disabled_at IS NULL

@@ -1,4 +1,4 @@
--- What is known of the installation itself: its schema, and whether it is a restored copy.
+-- What is known of the installation itself: its schema, its secret, and whether it is a restored copy.
 
 -- name: create_migrations
 CREATE TABLE IF NOT EXISTS migrations (
@@ -29,6 +29,16 @@ UPDATE installation SET is_copy = 0;
 -- name: identity
 -- One process has the file, so there is nobody to be told apart from.
 SELECT 'embedded';
+
+-- name: this_database
+SELECT 'embedded';
+
+-- name: make_secret
+-- Of many who bring one at once, one is first.
+UPDATE installation SET secret = ?1 WHERE secret IS NULL;
+
+-- name: secret
+SELECT secret FROM installation;
 
 -- name: all_heads
 SELECT venue_id FROM heads ORDER BY venue_id;

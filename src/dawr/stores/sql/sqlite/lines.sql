@@ -3,14 +3,14 @@
 -- name: lines_by_key
 SELECT
     venue_id, queue_id, day, round, last_number, used_before, waiting, called, serving, held,
-    missed, finished, current_number, calls, waits_ms, services_ms
+    missed, finished, current_number, calls, waits_ms, services_ms, begins_behind
 FROM lines
 WHERE venue_id = ?1 AND queue_id = ?2 AND day = ?3 AND round = ?4;
 
 -- name: lines_current
 SELECT
     venue_id, queue_id, day, round, last_number, used_before, waiting, called, serving, held,
-    missed, finished, current_number, calls, waits_ms, services_ms
+    missed, finished, current_number, calls, waits_ms, services_ms, begins_behind
 FROM lines
 WHERE venue_id = ?1 AND queue_id = ?2
 ORDER BY day DESC, round DESC
@@ -19,9 +19,9 @@ LIMIT 1;
 -- name: save_lines
 INSERT INTO lines (
     venue_id, queue_id, day, round, last_number, used_before, waiting, called, serving, held,
-    missed, finished, current_number, calls, waits_ms, services_ms
+    missed, finished, current_number, calls, waits_ms, services_ms, begins_behind
 ) VALUES (
-    ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16
+    ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17
 )
 ON CONFLICT (venue_id, queue_id, day, round) DO UPDATE SET
     last_number = excluded.last_number,
@@ -35,4 +35,5 @@ ON CONFLICT (venue_id, queue_id, day, round) DO UPDATE SET
     current_number = excluded.current_number,
     calls = excluded.calls,
     waits_ms = excluded.waits_ms,
-    services_ms = excluded.services_ms;
+    services_ms = excluded.services_ms,
+    begins_behind = excluded.begins_behind;

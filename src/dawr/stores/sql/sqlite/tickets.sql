@@ -53,6 +53,25 @@ WHERE venue_id = ?1 AND queue_id = ?2 AND state = 'waiting'
 ORDER BY priority DESC, sequence
 LIMIT ?3;
 
+-- name: tickets_longest
+-- Who has waited longest in the queue's newest line, whatever their place in it. Beside `min`, SQLite takes all
+-- columns from the row that has it: nothing is sorted. By any other index it would read who was served, too.
+SELECT
+    venue_id, ticket_id, queue_id, day, round, number, label, priority, sequence, state, visitor,
+    open_key, visit_id, issued_at, version, desk_id, recalls, called_at, recalled_at, started_at,
+    finished_at, missed_at, rejoined_at, held_at, resumed_at, left_at, expired_at, from_ticket_id,
+    previous, name, party_size, area, stage, prioritized_at, extended_at
+FROM tickets INDEXED BY tickets_waiting
+WHERE venue_id = ?1 AND queue_id = ?2 AND state = 'waiting'
+    AND (day, round) = (
+        SELECT day, round FROM lines
+        WHERE venue_id = ?1 AND queue_id = ?2
+        ORDER BY day DESC, round DESC
+        LIMIT 1
+    )
+GROUP BY venue_id, queue_id, day, round
+HAVING min(coalesce(rejoined_at, issued_at)) IS NOT NULL;
+
 -- name: tickets_ended
 -- Tickets left open in lines before this one: of earlier days all, of earlier rounds who was not called.
 SELECT
@@ -107,7 +126,7 @@ INSERT INTO tickets (
 );
 
 -- name: tickets_open
--- Everybody in a line who is not done, behind one place of it, in the order of calling: a page of them.
+-- Those of a line who are not done and in some states, behind one place of it, in the order of calling: a page of them.
 SELECT
     venue_id, ticket_id, queue_id, day, round, number, label, priority, sequence, state, visitor,
     open_key, visit_id, issued_at, version, desk_id, recalls, called_at, recalled_at, started_at,
@@ -115,10 +134,10 @@ SELECT
     previous, name, party_size, area, stage, prioritized_at, extended_at
 FROM tickets
 WHERE venue_id = ?1 AND queue_id = ?2 AND day = ?3 AND round = ?4
-    AND coalesce(open_key, '') <> ''
+    AND coalesce(open_key, '') <> '' AND instr(' ' || ?7 || ' ', ' ' || state || ' ') > 0
     AND priority <= ?5 AND (priority < ?5 OR sequence > ?6)
 ORDER BY priority DESC, sequence
-LIMIT ?7;
+LIMIT ?8;
 
 -- name: tickets_at_desk
 -- Who was called to a desk, or is being served there.
@@ -156,14 +175,27 @@ WHERE venue_id = ?1 AND queue_id = ?2 AND day = ?3 AND round = ?4
 ORDER BY number DESC
 LIMIT ?6;
 
--- name: tickets_done
--- Those of a line whose tickets have ended, below a number, the highest first: a page of them.
+-- name: tickets_in_states
+-- Those of a line in some states, done or not, below a number, the highest first: a page of them.
 SELECT
     venue_id, ticket_id, queue_id, day, round, number, label, priority, sequence, state, visitor,
     open_key, visit_id, issued_at, version, desk_id, recalls, called_at, recalled_at, started_at,
     finished_at, missed_at, rejoined_at, held_at, resumed_at, left_at, expired_at, from_ticket_id,
     previous, name, party_size, area, stage, prioritized_at, extended_at
 FROM tickets
-WHERE venue_id = ?1 AND queue_id = ?2 AND day = ?3 AND round = ?4 AND number < ?5 AND open_key IS NULL
+WHERE venue_id = ?1 AND queue_id = ?2 AND day = ?3 AND round = ?4 AND number < ?5
+    AND instr(' ' || ?6 || ' ', ' ' || state || ' ') > 0
 ORDER BY number DESC
-LIMIT ?6;
+LIMIT ?7;
+
+-- name: tickets_called
+-- The latest calls of a day in all queues, called again or not. Who was finished without one has its time all the same.
+SELECT
+    venue_id, ticket_id, queue_id, day, round, number, label, priority, sequence, state, visitor,
+    open_key, visit_id, issued_at, version, desk_id, recalls, called_at, recalled_at, started_at,
+    finished_at, missed_at, rejoined_at, held_at, resumed_at, left_at, expired_at, from_ticket_id,
+    previous, name, party_size, area, stage, prioritized_at, extended_at
+FROM tickets
+WHERE venue_id = ?1 AND day = ?2 AND called_at IS NOT NULL AND finished_at IS NOT called_at
+ORDER BY max(called_at, coalesce(recalled_at, called_at)) DESC
+LIMIT ?3;

@@ -28,6 +28,12 @@ ON CONFLICT (venue_id, visit_id) DO UPDATE SET
     previous = excluded.previous,
     why = excluded.why;
 
+-- name: queues_with_history
+-- Whether a queue ever gave a number, or was part of somebody's plan: asked when it is to be removed.
+SELECT ?1, ?2
+WHERE EXISTS (SELECT 1 FROM tickets WHERE venue_id = ?1 AND queue_id = ?2)
+    OR EXISTS (SELECT 1 FROM visits WHERE venue_id = ?1 AND instr(stages, '"queue":"' || ?2 || '"') > 0);
+
 -- name: visits_by_key
 SELECT
     venue_id, visit_id, secret_hash, visitor, state, started_at, finished_at, left_at, ticket_id,

@@ -1,0 +1,146 @@
+"""What people are told, in their language. The sentences are in `words/*.json`, for the server and for the browser.
+
+A message is a text with `{facts}` in it, or a choice: `{"by": fact, …}` has a message for each value of
+that fact, for each plural category of a number as CLDR names them (`zero` to `other`), `none` where there is
+no such fact, and `other` for the rest. A fact that is a word of ours, like a state or a field, is told as
+the language has it.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from dawr.domain.errors import Refused
+
+Message: TypeAlias = str | Mapping[str, "Message"]
+
+ENGLISH: Final = "en"
+LANGUAGES: Final = (ENGLISH, "ar", "zh")
+MOST_PREFERENCES = 20
+LONGEST_PREFERENCES = 200
+
+
+class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One language's."""
+
+    language: str
+    """What those who speak it call it."""
+    problems: Mapping[str, Mapping[str, Any]]  # of messages, which the decoder cannot know: they are in themselves
+    """By code: the title, and the detail."""
+    misfits: Mapping[str, Any]
+    """What is wrong with a body or a query, by `why`."""
+    pages: Mapping[str, Any]
+    """What pages say, by name."""
+    terms: Mapping[str, Mapping[str, str]]
+    """Words of ours by the fact that they are a value of."""
+
+
+def say(message: Message, facts: Mapping[str, object], language: str) -> str:
+    """The message with the facts in it."""
+    while not isinstance(message, str):
+        message = _chosen(message, facts, language)
+    terms = words_in(language).terms
+    return message.format_map(_Facts({name: _told(terms, name, fact) for name, fact in facts.items()}))
+
+
+@cache
+def words_in(language: str) -> Words:
+    return msgspec.json.decode((files("dawr.web") / "words" / f"{language}.json").read_bytes(), type=Words)
+
+
+def name_in(language: str, names: Mapping[str, str]) -> tuple[str, str]:
+    """What a place or a queue is called, and in which language: this one, English, or the first that there is."""
+    liked = next((known for known in (language, ENGLISH) if known in names), next(iter(names), ENGLISH))
+    return names.get(liked, ""), liked
+
+
+def problem_in(language: str, code: str) -> Mapping[str, Any]:
+    """The title and the detail of one problem; in English where the language has no words for it."""
+    found = words_in(language).problems.get(code)
+    return words_in(ENGLISH).problems[code] if found is None else found
+
+
+def sentence_of(refusal: Refused, language: str = ENGLISH) -> str:
+    """Why the rules said no."""
+    return say(problem_in(language, refusal.code)["detail"], refusal.facts, language)
+
+
+@lru_cache(maxsize=256)
+def preferred(accept_language: bytes) -> str:
+    """Which of our languages a caller likes best, by their `Accept-Language`; English if none."""
+    liked: list[tuple[float, str]] = []
+    for place, entry in enumerate(
+        accept_language[:LONGEST_PREFERENCES].decode("latin-1").split(",")[:MOST_PREFERENCES]
+    ):
+        tag, _, parameters = entry.strip().partition(";")
+        language = ENGLISH if tag == "*" else tag.partition("-")[0].lower()
+        weight = _weight(parameters.strip())
+        if language in LANGUAGES and weight > 0:
+            liked.append((weight - place / 1e6, language))
+    return max(liked, default=(0, ENGLISH))[1]
+
+
+def _weight(parameters: str) -> float:
+    name, _, value = parameters.partition("=")
+    if name.strip() != "q":
+        return 1.0
+    try:
+        return min(float(value), 1.0)
+    except ValueError:
+        return 0.0
+
+
+def _chosen(choice: Mapping[str, Message], facts: Mapping[str, object], language: str) -> Message:
+    fact = facts.get(str(choice["by"]))
+    if fact is None and "none" in choice:
+        return choice["none"]
+    if str(fact) in choice:
+        return choice[str(fact)]
+    if isinstance(fact, int) and (form := PLURAL_FORM[language](abs(fact))) in choice:
+        return choice[form]
+    return choice["other"]
+
+
+def _told(terms: Mapping[str, Mapping[str, str]], name: str, fact: object) -> object:
+    if isinstance(fact, list):
+        return ", ".join(str(one) for one in fact)
+    known = terms.get(name, {}).get(fact) if isinstance(fact, str) else None
+    return known or (_humanised(str(fact)) if name == "field" else fact)
+
+
+def _humanised(field: str) -> str:
+    """`partySize` and `party_size` are read as "Party size"."""
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", field.replace("_", " ").replace(".", ": "))
+    return spaced[:1].upper() + spaced[1:].lower()
+
+
+class _Facts(dict[str, object]):
+    """A sentence is told without a fact that it lacks, not refused: somebody waits for it."""
+
+    def __missing__(self, name: str) -> str:
+        return "…"
+
+
+def _english(number: int) -> str:
+    return "one" if number == 1 else "other"
+
+
+def _arabic(number: int) -> str:
+    if number <= 2:  # noqa: PLR2004 - as the language has it
+        return ("zero", "one", "two")[number]
+    last = number % 100
+    if 3 <= last <= 10:  # noqa: PLR2004
+        return "few"
+    return "many" if last >= 11 else "other"  # noqa: PLR2004
+
+
+PLURAL_FORM: Final[Mapping[str, Callable[[int], str]]] = {
+    ENGLISH: _english,
+    "ar": _arabic,
+    "zh": lambda _: "other",
+}
+"""CLDR's cardinal rules for whole numbers. Babel has them too, and takes 11 MB and 0.3 s of every start for it."""

@@ -1,0 +1,146 @@
+"""What a visitor's link shows in a browser: number, queue and how many are ahead; in words when it has ended."""
+
+from typing import Any
+
+import pytest
+
+from tests.api.pages import A_BROWSERS, Page
+from tests.api.world import Api
+from tests.running import Answer, must_be_problem
+
+STAFF = "staff@clinic"
+
+
+def open_link(api: Api, link: str, **headers: str) -> Answer:
+    return api.get(link, headers={**A_BROWSERS, **{name.replace("_", "-"): said for name, said in headers.items()}})
+
+
+def change(api: Api, taken: dict[str, Any], verb: str) -> None:
+    assert api.post(f"/v1/tickets/{taken['ticket']}/{verb}", {}, by=STAFF).status == 200
+
+
+def test_whoever_waits_sees_their_number_their_place_and_who_is_ahead(api: Api, queue: str, code: str) -> None:
+    taken = [api.take(queue, visitor=f"Nobody's business {number}") for number in range(6)]
+
+    first, last = (Page(open_link(api, taken[number]["link"]).body) for number in (0, 5))
+
+    assert taken[5]["place"]["label"] in last.text
+    assert "5 people" in last.text
+    assert "your place6" in last.text
+    assert "nobody" in first.text
+    assert "It is nearly your turn" in first.text
+    assert "business" not in first.text + last.text
+    assert first.inline == last.inline == []
+
+
+@pytest.mark.parametrize(
+    ("language", "direction", "ahead"), [("en", "ltr", "2 people"), ("ar", "rtl", "شخصان"), ("zh", "ltr", "2 人")]
+)
+def test_it_speaks_the_visitors_language(api: Api, queue: str, language: str, direction: str, ahead: str) -> None:
+    *_, taken = [api.take(queue) for _ in range(3)]
+
+    page = Page(open_link(api, taken["link"], Accept_Language=language).body)
+
+    assert (page.language, page.direction) == (language, direction)
+    assert ahead in page.text
+
+
+def test_it_is_kept_by_nobody_and_found_by_no_search_engine(api: Api, queue: str) -> None:
+    answer = open_link(api, api.take(queue)["link"])
+
+    assert (answer.status, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert answer.headers["referrer-policy"] == "no-referrer"
+    assert answer.headers["cache-control"] == "no-store"
+    assert answer.headers["x-robots-tag"] == "noindex"
+    assert "accept-language" in answer.headers["vary"]
+    assert b'<meta name="robots" content="noindex">' in answer.body
+
+
+@pytest.mark.parametrize(
+    ("verbs", "words"),
+    [
+        (("call",), "Come now"),
+        (("call", "start"), "You are being served"),
+        (("hold",), "Your place is kept"),
+        (("call", "miss"), "We called you, and you did not come"),
+        (("call", "start", "finish"), "Your visit is finished"),
+        (("leave",), "You gave this number back"),
+    ],
+)
+def test_it_says_in_words_how_it_stands(api: Api, queue: str, verbs: tuple[str, ...], words: str) -> None:
+    taken = api.take(queue)
+    for verb in verbs:
+        change(api, taken, verb)
+
+    answer = open_link(api, taken["link"])
+
+    assert answer.status == 200
+    assert words in Page(answer.body).text
+    assert taken["place"]["label"] in Page(answer.body).text
+
+
+def test_a_number_of_an_earlier_round_has_ended(api: Api, queue: str) -> None:
+    taken = api.take(queue)
+    assert api.post(f"/v1/queues/{queue}/reset", {}, by="manager@clinic").status == 200
+
+    assert "of an earlier day or round" in Page(open_link(api, taken["link"]).body).text
+
+
+def test_whoever_is_called_to_a_desk_is_told_which(api: Api) -> None:
+    taken = api.take("clinic:lab")
+    while (called := api.post("/v1/desks/clinic:room/call-next", {}, by=STAFF).json)["ticket"] is not None:
+        if called["ticket"]["ticket"] == taken["ticket"]:
+            break
+
+    page = Page(open_link(api, taken["link"]).body)
+
+    desk = next(desk for desk in api.get("/v1/venues/clinic").json["desks"] if desk["desk"] == "clinic:room")
+    assert "Come now to" in page.text
+    assert desk["name"]["en"] in page.text
+
+
+@pytest.mark.parametrize("path", ["/t/x", "/t/x.y", "/t/%00", "/t/" + "x" * 5000, "/t/%D9%86%D9%88%D8%B1"])
+def test_a_link_that_leads_nowhere_says_so(api: Api, path: str) -> None:
+    page, data = open_link(api, path, Accept_Language="zh"), api.get(path)
+
+    assert (page.status, page.headers["content-type"]) == (404, "text/html; charset=utf-8")
+    assert Page(page.body).language == "zh"
+    assert data.headers["content-type"] == "application/problem+json"
+
+
+def test_a_link_with_another_secret_shows_nothing_of_the_visit(api: Api, queue: str) -> None:
+    link = api.take(queue)["link"]
+    wrong = f"{link.partition('.')[0]}.{'x' * 22}"
+
+    answer = open_link(api, wrong)
+
+    assert answer.status == 404
+    must_be_problem(api.get(wrong), 404, "unknown-visit")
+    assert "This link leads to no visit" in Page(answer.body).text
+
+
+def test_what_messengers_add_to_a_link_does_not_matter(api: Api, queue: str) -> None:
+    assert open_link(api, f"{api.take(queue)['link']}?fbclid=1&fbclid=2&x=%00").status == 200
+
+
+def test_somebody_on_a_journey_sees_the_queue_that_they_stand_in(api: Api) -> None:
+    begun = api.post("/v1/venues/clinic/journeys", {"journey": "recruitment", "visitor": "On a journey"}).json
+
+    page = Page(open_link(api, begun["link"]).body)
+
+    assert begun["place"]["label"] in page.text
+    assert "On a journey" not in page.text
+
+
+@pytest.mark.parametrize("path", ["/nothing", "/t/", "/static/nothing.css/x"])
+def test_a_browser_that_finds_nothing_gets_a_page_and_a_program_a_problem(api: Api, path: str) -> None:
+    page, problem = open_link(api, path), api.get(path)
+
+    assert (page.status, page.headers["content-type"]) == (404, "text/html; charset=utf-8")
+    assert "There is nothing at this address." in Page(page.body).text
+    must_be_problem(problem, 404, "no-such-path")
+
+
+@pytest.mark.parametrize("path", ["/v1/venues/nowhere", "/api/v1/queue/status?clinic=nowhere", "/static/nothing.css"])
+def test_what_programs_ask_for_is_never_refused_by_a_page(api: Api, path: str) -> None:
+    assert api.get(path, headers=A_BROWSERS).headers["content-type"] == "application/problem+json"

@@ -1,0 +1,187 @@
+"""A venue's file: begun by `dawr venue new`, in TOML or JSON, with hours as people write them."""
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.installations import Installation
+from tests.running import Client, dawr, must_be_problem, venue_document
+
+WEEK = [["08:00-12:00", "13:00-16:00"], ["08:00-16:00"], [], [], [], [], ["00:00-24:00"]]
+IN_MINUTES = [[[480, 720], [780, 960]], [[480, 960]], [], [], [], [], [[0, 1440]]]
+
+
+def with_hours(week: object, exceptions: object = None) -> str:
+    return venue_document({"id": "lab", "hours": {"week": week, "exceptions": exceptions or {}}})
+
+
+def hours_of(installation: Installation) -> dict[str, Any]:
+    shown = installation.dawr("venue", "show", "clinic")
+    found: dict[str, Any] = json.loads(shown.said)["queues"][0]["hours"]
+    return found
+
+
+@pytest.mark.parametrize("kind", ["clinic", "restaurant", "office"])
+def test_a_new_file_can_be_applied_as_it_is_and_takes_people_at_once(
+    embedded: Installation, tmp_path: Path, kind: str
+) -> None:
+    file = tmp_path / "mine.toml"
+
+    made = embedded.dawr("venue", "new", "--kind", kind, file)
+    applied = embedded.dawr("venue", "apply", file)
+
+    venue = tomllib.loads(file.read_text())
+    assert (made.exit_code, applied.exit_code) == (0, 0)
+    assert f"dawr venue apply {file}" in made.said
+    assert venue["kind"] == kind
+    assert file.read_text().count("\n#") > 5
+    slug, queue = venue["slug"], venue["queues"][0]["id"]
+    with embedded.serve() as server, Client(server.url) as client:
+        joined = client.post(f"/v1/queues/{slug}:{queue}/tickets", {"visitor": "Amna"})
+        assert (joined.status, joined.json["place"]["number"]) == (201, 1)
+
+
+@pytest.mark.parametrize("kind", ["clinic", "restaurant", "office"])
+def test_what_the_comments_of_a_new_file_propose_can_be_applied_too(
+    embedded: Installation, tmp_path: Path, kind: str
+) -> None:
+    file = tmp_path / "mine.toml"
+    embedded.dawr("venue", "new", "--kind", kind, file)
+    proposed = [line.removeprefix("# ") for line in file.read_text().splitlines()]
+    prose = ("A ", "An ", "Every ", "Apply ", "The ", "When ", "Which ", "Where ")
+
+    applied = embedded.dawr(
+        "venue", "apply", "-", stdin="\n".join(line for line in proposed if not line.startswith(prose))
+    )
+
+    assert (applied.exit_code, applied.complained) == (0, "")
+    slug = tomllib.loads(file.read_text())["slug"]
+    queues = json.loads(embedded.dawr("venue", "show", slug).said)["queues"]
+    assert queues[-1]["capacity"] is not None
+    assert queues[-1]["hours"]["exceptions"] == {"2027-01-01": []}
+
+
+def test_a_new_file_is_named_after_its_kind_and_its_zone_is_this_machines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    made = dawr("venue", "new", "--kind", "restaurant", TZ="Asia/Qatar")
+
+    assert made.exit_code == 0
+    assert tomllib.loads((tmp_path / "restaurant.toml").read_text())["zone"] == "Asia/Qatar"
+
+
+def test_a_file_that_is_there_stays_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text("my work")
+
+    again = dawr("venue", "new", file)
+
+    assert (again.exit_code, again.said) == (1, "")
+    assert again.complained == f"Error: {file} is there already, and stays as it is: choose another name.\n"
+    assert file.read_text() == "my work"
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "nowhere" / "mine.toml"
+
+    done = dawr("venue", "new", file)
+
+    assert (done.exit_code, done.complained) == (1, f"Error: {file} cannot be written: No such file or directory.\n")
+
+
+def test_hours_are_shown_as_people_read_them_and_applied_again_change_nothing(installation: Installation) -> None:
+    installation.dawr("venue", "apply", "-", stdin=with_hours(WEEK, {"2026-12-18": [], "2026-12-19": ["9:30 – 10:00"]}))
+
+    shown = installation.dawr("venue", "show", "clinic").said
+    again = installation.dawr("venue", "apply", "-", stdin=shown)
+
+    assert hours_of(installation) == {"week": WEEK, "exceptions": {"2026-12-18": [], "2026-12-19": ["09:30-10:00"]}}
+    assert (again.exit_code, installation.dawr("venue", "show", "clinic").said) == (0, shown)
+    assert installation.rows("SELECT kind FROM events") == []
+
+
+def test_minutes_go_on_working_and_mean_the_same(embedded: Installation) -> None:
+    embedded.dawr("venue", "apply", "-", stdin=with_hours(IN_MINUTES))
+
+    in_words = embedded.dawr("venue", "apply", "-", stdin=with_hours(WEEK))
+
+    assert in_words.exit_code == 0
+    assert hours_of(embedded)["week"] == WEEK
+    assert embedded.rows("SELECT kind FROM events") == []
+    assert embedded.rows("SELECT json_extract(document, '$.queues[0].hours.week[1][0]') FROM venues") == [
+        ("[480,960]",)
+    ]
+
+
+REFUSED = {
+    "no minutes": (["8-4"], "“8-4” is no span of opening hours: write it like 08:00-16:00."),
+    "nothing": ([""], "“” is no span of opening hours"),
+    "a minute too many": (["08:00-16:60"], "“08:00-16:60” is no span of opening hours"),
+    "two spans in one": (["08:00-12:00, 13:00-16:00"], "is no span of opening hours"),
+    "the end first": (["16:00-08:00"], "Opening hours 16:00-08:00 do not begin and end, in this order, within one day"),
+    "no time at all": (["08:00-08:00"], "Opening hours 08:00-08:00 do not begin and end"),
+    "after midnight": (["22:00-26:00"], "Opening hours 22:00-26:00 do not begin and end"),
+    "from the end of the day": (["24:00-24:00"], "Opening hours 24:00-24:00 do not begin and end"),
+    "overlapping": (["12:00-16:00", "08:00-12:01"], "Opening hours 08:00-12:01 and 12:00-16:00 overlap"),
+    "minutes that overlap": ([[0, 60], [30, 90]], "Opening hours 00:00-01:00 and 00:30-01:30 overlap"),
+    "huge": (["0" * 100_000], "is no span of opening hours"),
+    "a number": ([8], "Queues[0]: hours: week[0][0]"),
+    "three minutes": ([[1, 2, 3]], "Queues[0]: hours: week[0][0]"),
+}
+
+
+@pytest.mark.parametrize(("day", "sentence"), REFUSED.values(), ids=REFUSED)
+def test_hours_that_cannot_be_are_refused_with_an_example(embedded: Installation, day: object, sentence: str) -> None:
+    done = embedded.dawr("venue", "apply", "-", stdin=with_hours([day, [], [], [], [], [], []]))
+
+    assert done.exit_code == 1
+    assert sentence in done.complained
+    assert len(done.complained) < 300
+
+
+def test_the_api_takes_and_shows_the_same_document(embedded: Installation) -> None:
+    embedded.create_venue()
+    embedded.dawr("staff", "add", "noor", "--role", "owner", "--password-stdin", stdin="a long walk\n")
+    with embedded.serve() as server, Client(server.url) as client:
+        session = client.post("/v1/login", {"username": "noor", "password": "a long walk"}).json["session"]
+        document = json.loads(with_hours(WEEK))
+        at = "/v1/venues/clinic/set-up"
+
+        changed = client.post(at, document, method="PUT", bearer=session)
+        seen = client.get(at, bearer=session)
+        document["queues"][0]["hours"]["week"][0] = ["8-4"]
+        refused = client.post(at, document, method="PUT", bearer=session)
+
+    assert (changed.status, changed.json["queues"][0]["hours"]["week"]) == (200, WEEK)
+    assert seen.json["queues"][0]["hours"]["week"] == WEEK
+    must_be_problem(refused, 422, "invalid-value")
+    assert {name: refused.json[name] for name in ("field", "rule", "span")} == {
+        "field": "hours",
+        "rule": "span-form",
+        "span": "8-4",
+    }
+
+
+NO_TOML = {
+    "half a line": (b"slug = ", "it cannot be read: "),
+    "no text": (b"\xff\xfe", "it cannot be read: "),
+    "a key twice": (b'slug = "a"\nslug = "b"', "it cannot be read: "),
+    "another type": (b"slug = 2026-01-01", "Slug: send a text."),
+    "an unknown field": (b'slug = "a"\nzone = "UTC"\ncolour = 1\n[name]\nen = "A"', "Colour: this is not known here."),
+}
+
+
+@pytest.mark.parametrize(("document", "sentence"), NO_TOML.values(), ids=NO_TOML)
+def test_a_file_that_is_no_venue_is_refused(embedded: Installation, document: bytes, sentence: str) -> None:
+    file = embedded.directory / "venue.toml"
+    file.write_bytes(document)
+
+    done = embedded.dawr("venue", "apply", file)
+
+    assert done.exit_code == 1
+    assert done.complained.startswith(f"Error: {file} does not describe a venue: {sentence}")

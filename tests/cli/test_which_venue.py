@@ -1,0 +1,162 @@
+"""Who says no venue means the only one: at the clinic door, and with `--venue`."""
+
+from typing import Any
+
+import pytest
+
+from tests.cli.installations import Installation
+from tests.running import Answer, Client, eventually, must_be_problem, venue_document
+
+
+def set_up(installation: Installation, slug: str, kind: str = "clinic") -> None:
+    document = venue_document({"id": "lab"}, slug=slug).replace('"slug"', f'"kind": "{kind}", "slug"', 1)
+    applied = installation.dawr("venue", "apply", "-", stdin=document)
+    assert applied.exit_code == 0, applied
+
+
+def told(answer: Answer, *facts: str) -> dict[str, Any]:
+    must_be_problem(answer, 404, "unknown-venue")
+    return {name: answer.json.get(name) for name in facts}
+
+
+def test_the_clinic_door_opens_to_the_only_clinic_whatever_its_slug(installation: Installation) -> None:
+    set_up(installation, "harbour")
+    set_up(installation, "bistro", "restaurant")
+
+    with installation.serve() as server, Client(server.url) as client:
+        entered = client.enter("lab", "Amna")
+
+    assert (entered.status, entered.json["number"]) == (200, 1)
+
+
+def test_a_clinic_is_noticed_when_it_comes_and_another_one_too(installation: Installation) -> None:
+    """Also by a server that did not make them: on PostgreSQL the command writes itself."""
+    set_up(installation, "bistro", "restaurant")
+    with installation.serve() as server, Client(server.url) as client:
+        before = client.enter("lab", "Amna")
+        set_up(installation, "north")
+        first = client.enter("lab", "Amna")
+        set_up(installation, "south")
+        eventually(lambda: client.status("lab").status == 404)
+        both = client.enter("lab", "Basma")
+        set_up(installation, "south", "office")
+        again = client.enter("lab", "Basma")
+
+    assert told(before, "why") == {"why": "no-clinic"}
+    assert first.json["number"] == 1
+    assert told(both, "why", "count", "venues", "detail") == {
+        "why": "several-clinics",
+        "count": 2,
+        "venues": "north, south",
+        "detail": "There are 2 clinics: north, south. Say which the clinic door serves: DAWR_CLINIC_VENUE=north.",
+    }
+    assert again.json["number"] == 2
+
+
+@pytest.mark.parametrize(
+    ("language", "words"), [("ar", "توجد عيادتان: north, south."), ("zh", "这里有 2 个诊所：north, south。")]
+)
+def test_what_to_set_is_said_in_the_callers_language(embedded: Installation, language: str, words: str) -> None:
+    for slug in ("north", "south"):
+        set_up(embedded, slug)
+
+    with embedded.serve() as server, Client(server.url) as client:
+        refused = client.ask("/api/v1/queue/status?clinic=lab", headers={"Accept-Language": language})
+
+    assert refused.json["detail"].startswith(words)
+    assert "DAWR_CLINIC_VENUE=north" in refused.json["detail"]
+
+
+def test_the_setting_chooses_among_several_and_is_named_when_it_is_wrong(embedded: Installation) -> None:
+    for slug in ("north", "south"):
+        set_up(embedded, slug)
+
+    settings = {**embedded.settings, "DAWR_CLINIC_VENUE": "south"}
+    with Installation(settings, embedded.database, embedded.directory).serve() as server, Client(server.url) as client:
+        entered = client.enter("lab", "Amna")
+    settings = {**embedded.settings, "DAWR_CLINIC_VENUE": "clinic"}
+    with Installation(settings, embedded.database, embedded.directory).serve() as server, Client(server.url) as client:
+        refused = client.enter("lab", "Amna")
+
+    assert entered.json["number"] == 1
+    assert embedded.rows("SELECT slug FROM tickets JOIN venues USING (venue_id)") == [("south",)]
+    assert told(refused, "why", "venue") == {"why": "setting", "venue": "clinic"}
+    assert "DAWR_CLINIC_VENUE" in refused.json["detail"]
+
+
+COMMANDS = [
+    ("queue", "pause", "lab"),
+    ("staff", "list"),
+    ("staff", "add", "noor", "--role", "owner"),
+    ("staff", "role", "noor", "owner"),
+    ("token", "new", "--kind", "kiosk", "--name", "Door"),
+    ("token", "list"),
+]
+
+
+def test_commands_mean_the_only_venue(installation: Installation) -> None:
+    set_up(installation, "harbour", "office")
+
+    done = [installation.dawr(*command) for command in COMMANDS]
+
+    assert [one.exit_code for one in done] == [0] * len(COMMANDS), done
+    assert done[2].said.startswith("noor is owner at harbour.")
+
+
+def test_commands_go_through_the_running_server_too(embedded: Installation) -> None:
+    set_up(embedded, "harbour", "office")
+
+    with embedded.serve():
+        done = [embedded.dawr(*command) for command in COMMANDS]
+
+    assert [one.exit_code for one in done] == [0] * len(COMMANDS), done
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_with_several_venues_a_command_names_the_option_and_the_setting(
+    embedded: Installation, command: tuple[str, ...]
+) -> None:
+    set_up(embedded, "harbour")
+    set_up(embedded, "bistro", "restaurant")
+
+    asked = embedded.dawr(*command)
+
+    assert asked.exit_code == 1
+    assert asked.complained == (
+        "Error: There are 2 venues: bistro, harbour. Say which you mean: --venue bistro, "
+        "or DAWR_CLINIC_VENUE=bistro for all commands.\n"
+    )
+
+
+def test_either_of_them_is_the_answer(embedded: Installation) -> None:
+    for slug in ("north", "south"):
+        set_up(embedded, slug)
+
+    by_option = embedded.dawr("queue", "pause", "lab", "--venue", "north", DAWR_CLINIC_VENUE="south")
+    by_setting = embedded.dawr("queue", "pause", "lab", DAWR_CLINIC_VENUE="south")
+    again = embedded.dawr("queue", "pause", "lab", "--venue", "north")
+
+    assert (by_option.said, by_setting.said) == ("Queue lab is paused.\n",) * 2
+    assert again.complained == "Error: Queue lab is paused already.\n"
+
+
+def test_without_any_venue_a_command_says_how_one_is_made(installation: Installation) -> None:
+    installation.dawr("migrate")
+
+    done = installation.dawr("staff", "list")
+
+    assert done.exit_code == 1
+    assert done.complained == (
+        "Error: There is no venue here yet: make one with `dawr venue new` and `dawr venue apply`.\n"
+    )
+
+
+def test_a_directory_without_a_database_is_named_in_full(
+    embedded: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(embedded.directory)
+
+    done = embedded.dawr("staff", "list", "--data", "elsewhere")
+
+    assert done.exit_code == 1
+    assert done.complained.startswith(f"Error: There is no database in {embedded.directory}/elsewhere yet:")
