@@ -62,10 +62,10 @@ class Kind(msgspec.Struct, Generic[K, R], frozen=True, eq=False, kw_only=True):
 class Search(NamedTuple):
     """Tickets that are looked for in one way, by its key; as they are stored.
 
-    `open`: those of a line who are not done and in some states, in the order of calling: queue, day, round, behind which
-    priority and sequence, states separated by spaces, how many. `in_states`: those in some states, done or not: queue,
-    day, round, below which number, states, how many. `at_desk`: who was
-    called there or is served there. `by_number`: queue, day, number. `by_name`: queue, day, round, name, how many.
+    `open`: those of a line who are not done and in some states, in the order of calling: queue, day, round, behind
+    which priority and sequence, states separated by spaces, how many. `in_states`: those in some states, done or not:
+    queue, day, round, below which number, states, how many. `at_desk`: who was called there or is served there.
+    `by_number`: queue, day, number. `by_name`: queue, day, round, name, how many.
     `called`: the latest calls in all queues: day, how many. `longest`: who has waited longest in a queue's newest line.
     """
 
@@ -197,7 +197,7 @@ class AccountStore(Protocol):
     async def add(self, account: Account) -> bool:
         """False: the name is taken. Of many who add one name at once, one succeeds."""
 
-    async def set_password(self, account_id: AccountId, password_hash: str) -> None: ...
+    async def set_password(self, account_id: AccountId, password_hash: str, unlocked_at: int) -> None: ...
 
     async def set_disabled(self, account_id: AccountId, disabled_at: int | None) -> None: ...
 

@@ -1,11 +1,12 @@
 """The native API from outside: a running server, two venues, and everybody who may ask."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.api.building import Building, a_building
 from tests.api.operations import Things
 from tests.api.world import FRESH, PASSWORD, Api, create_world, secret_of
 from tests.builders import a_new
@@ -99,3 +100,9 @@ def strict(stricts_data: Path) -> Iterator[Api]:
     settings = {"DAWR_RATE_LIMITS": "on", "DAWR_CORS_ORIGINS": "https://board.example, https://other.example"}
     with DawrServer(directory, "serve", DAWR_DATA=stricts_data, **settings) as server:
         yield Api(server.url, world)
+
+
+@pytest.fixture
+async def building(tmp_path: Path) -> AsyncIterator[Building]:
+    async with a_building(tmp_path) as made:
+        yield made

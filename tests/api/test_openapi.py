@@ -106,6 +106,17 @@ def test_every_property_and_every_parameter_is_described(api: Api) -> None:
     assert [name for name, said in (properties | parameters).items() if said and "None" in said] == []
 
 
+def test_no_description_speaks_of_a_null_that_cannot_be(api: Api) -> None:
+    described = api.get("/openapi.json").json
+
+    assert [
+        f"{name}.{field}"
+        for name, schema in described["components"]["schemas"].items()
+        for field, rule in schema.get("properties", {}).items()
+        if "; null" in rule["description"] and "null" not in json.dumps({**rule, "description": ""})
+    ] == []
+
+
 def test_every_operation_has_an_example_of_what_is_sent_and_of_what_comes_back_that_fits(api: Api) -> None:
     described = api.get("/openapi.json").json
 

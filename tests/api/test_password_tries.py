@@ -1,117 +1,27 @@
 """How often passwords may be tried, over HTTP: whom wrong ones hold back, for how long, and whom never (MISSION B5)."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from itertools import count
-from pathlib import Path
 
-import msgspec
 import pytest
 
-from dawr.accounts.known_browsers import MOST_MARKS, KnownBrowsers
-from dawr.bootstrap.installation import COMMAND_LINE, Dawr
-from dawr.bootstrap.system import SystemIds
 from dawr.cli.staff import StaffChange, change
-from dawr.domain import Account, Venue
 from dawr.reliability.rate_limit import LocalLimiter
 from dawr.settings import Settings
-from dawr.stores.sqlite import SqliteStore
 from dawr.web import limits
-from tests.builders import DrivenClock, a_new, a_venue
-from tests.running import Answer, Client, must_be_problem
-from tests.serving import SECRET, installed, quiet, served
-from tests.stores.doing import create_venue
-
-PASSWORD = "a long walk to the sea"
-WRONG = "not the password"
-OF_PAIR, OF_ACCOUNT, OF_ADDRESS = 5, 12, 9
-HERE, ELSEWHERE = "198.51.100.7", "198.51.100.8"
-BOTH_DOORS = ("/v1/login", "/api/v1/admin/login")
-
-
-class Building(msgspec.Struct, frozen=True):
-    """A venue in the test's own process, and everybody who tries to sign in there."""
-
-    url: str
-    dawr: Dawr
-    venue: Venue
-    clock: DrivenClock
-
-    async def hire(self, *names: str) -> None:
-        for name in names:
-            adding = await self.dawr.accounts.add_staff(name, "staff", PASSWORD, by=None, known_to={})
-            await self.dawr.engine.do(self.venue.id, adding, origin=COMMAND_LINE)
-
-    async def sign_in(
-        self, name: str, password: str = PASSWORD, *, at: str = HERE, cookie: str = "", path: str = "/v1/login"
-    ) -> Answer:
-        headers = {"X_Forwarded_For": at} | ({"Cookie": cookie} if cookie else {})
-        return await self._ask(path, {"username": name, "password": password}, **headers)
-
-    async def fail(self, name: str, times: int, *, at: str = HERE, cookie: str = "") -> list[int]:
-        return [(await self.sign_in(name, WRONG, at=at, cookie=cookie)).status for _ in range(times)]
-
-    async def known_browser(self, name: str) -> str:
-        """The cookie that is left of a sign-in, when its session is gone."""
-        return browser_of(await self.sign_in(name))
-
-    async def change_password(self, session: str, old: str, new: str) -> Answer:
-        return await self._ask("/v1/me/password", {"old": old, "new": new}, bearer=session, X_Forwarded_For=HERE)
-
-    async def hold_account_back(self, name: str) -> None:
-        """By strangers, each of whom tries once."""
-        for address in addresses(OF_ACCOUNT):
-            assert await self.fail(name, 1, at=address) == [401]
-        must_be_held_back(await self.sign_in(name, at="203.0.113.250"), "login-account")
-
-    async def account(self, name: str) -> Account:
-        found = await self.dawr.accounts.find(name)
-        assert found is not None
-        return found
-
-    async def _ask(self, path: str, given: object, *, bearer: str | None = None, **headers: str) -> Answer:
-        def ask() -> Answer:
-            with Client(self.url) as client:
-                return client.post(path, given, bearer=bearer, **headers)
-
-        return await asyncio.to_thread(ask)
-
-
-@pytest.fixture
-async def building(tmp_path: Path) -> AsyncIterator[Building]:
-    clock = DrivenClock()
-    store = SqliteStore(tmp_path / "dawr.sqlite", clock=clock)
-    await store.migrate()
-    venue = await create_venue(store, a_venue())
-    settings = quiet(
-        rate_limits="on",
-        clinic_venue=venue.slug,
-        limit_login=OF_PAIR,
-        limit_login_account=OF_ACCOUNT,
-        limit_login_address=OF_ADDRESS,
-    )
-    async with installed(store, clock, settings) as dawr, served(dawr) as url:
-        yield Building(url, dawr, venue, clock)
-    await store.close()
-
-
-_addresses = (f"192.0.2.{number}" for number in count(1))
-
-
-def addresses(number: int) -> list[str]:
-    return [next(_addresses) for _ in range(number)]
-
-
-def browser_of(answer: Answer) -> str:
-    assert answer.status == 200, answer
-    (cookie,) = (cookie for cookie in answer.cookies if cookie.startswith("dawr-browser="))
-    return cookie.partition(";")[0]
-
-
-def must_be_held_back(answer: Answer, policy: str) -> None:
-    must_be_problem(answer, 429, "quota-exceeded")
-    assert answer.json["violated-policies"] == [policy]
-    assert "wrong passwords" in answer.json["detail"]
+from tests.api.building import (
+    BOTH_DOORS,
+    ELSEWHERE,
+    HERE,
+    OF_ACCOUNT,
+    OF_ADDRESS,
+    PASSWORD,
+    WRONG,
+    Building,
+    addresses,
+    must_be_held_back,
+)
+from tests.builders import a_new
+from tests.running import must_be_problem
 
 
 def test_unless_somebody_says_otherwise_it_is_five_and_a_hundred_and_fifty() -> None:
@@ -284,149 +194,6 @@ async def test_millions_of_names_and_addresses_take_a_bounded_place(
     assert 1 <= kept.count("login-address") <= 8
 
 
-# A browser that is known
-
-
-async def test_a_browser_that_signed_in_before_is_let_in_whatever_strangers_did(building: Building) -> None:
-    await building.hire("amna")
-    cookie = await building.known_browser("amna")
-    await building.hold_account_back("amna")
-    for _ in range(OF_ADDRESS):
-        await building.fail(a_new("name"), 1)
-    must_be_held_back(await building.sign_in("amna"), "login-account")
-
-    for path in BOTH_DOORS:
-        assert (await building.sign_in("amna", cookie=cookie, path=path)).status == 200
-
-
-async def test_a_known_browser_has_five_tries_of_its_own(building: Building) -> None:
-    """A neighbour behind the same address uses none of them up, nor does it any of a neighbour's."""
-    await building.hire("amna")
-    cookie = await building.known_browser("amna")
-    await building.fail("amna", 5)
-
-    tries = await building.fail("amna", 6, cookie=cookie)
-
-    assert tries == [401] * 5 + [429]
-    must_be_held_back(await building.sign_in("amna", cookie=cookie, at=ELSEWHERE), "login")
-    assert (await building.sign_in("amna", at=ELSEWHERE)).status == 200
-    building.clock.advance(minutes=15)
-    assert (await building.sign_in("amna", cookie=cookie)).status == 200
-
-
-async def test_the_cookie_is_kept_as_the_session_is_and_says_nobodys_name(building: Building) -> None:
-    await building.hire("amna")
-    account = await building.account("amna")
-
-    (browser, session) = (await building.sign_in("amna")).cookies
-
-    assert session.startswith("dawr=dws_")
-    value, *attributes = browser.split("; ")
-    assert set(attributes) == {"Path=/", f"Max-Age={30 * 24 * 60 * 60}", "HttpOnly", "SameSite=Lax"}
-    assert "amna" not in value
-    assert account.account_id not in value
-
-
-async def test_over_https_the_cookie_is_of_this_host_alone(building: Building) -> None:
-    await building.hire("amna")
-    given = {"username": "amna", "password": PASSWORD}
-
-    answer = await building._ask("/v1/login", given, X_Forwarded_Proto="https")
-
-    assert answer.cookies[0].startswith("__Host-dawr-browser=")
-    assert "; Secure" in answer.cookies[0]
-
-
-async def test_after_thirty_days_the_browser_is_not_known_any_more(building: Building) -> None:
-    await building.hire("amna")
-    cookie = await building.known_browser("amna")
-
-    building.clock.advance(days=30, seconds=-1)
-    await building.hold_account_back("amna")
-    in_time = await building.sign_in("amna", cookie=cookie)
-    building.clock.advance(seconds=1)
-    too_late = await building.sign_in("amna", cookie=cookie)
-
-    assert in_time.status == 200
-    must_be_held_back(too_late, "login-account")
-
-
-async def test_the_cookie_of_another_account_is_worth_nothing(building: Building) -> None:
-    await building.hire("amna", "basma")
-    cookie = await building.known_browser("basma")
-
-    await building.hold_account_back("amna")
-
-    must_be_held_back(await building.sign_in("amna", cookie=cookie), "login-account")
-
-
-async def test_a_cookie_that_somebody_made_up_is_worth_nothing(building: Building) -> None:
-    await building.hire("amna")
-    good = await building.known_browser("amna")
-    name, _, mark = good.partition("=")
-    expires_at, browser, signature = mark.split(".")
-    account, ids = await building.account("amna"), SystemIds()
-    of_another_installation = KnownBrowsers(f"{SECRET}!", building.clock, ids).remember(account, "")
-    made_up = (
-        "",
-        ".",
-        "..",
-        "~" * 1000,
-        "x" * 4000,
-        "\xff.\xff.\xff",
-        f"{expires_at}.{browser}.",
-        f"{expires_at}.{browser}.{signature[:-1]}",
-        f"{expires_at}.{browser}.{signature}x",
-        f"{expires_at}0.{browser}.{signature}",
-        f"{expires_at}.another.{signature}",
-        f"9{'9' * 5000}.{browser}.{signature}",
-        of_another_installation,
-    )
-    await building.hold_account_back("amna")
-
-    for value in made_up:
-        must_be_held_back(await building.sign_in("amna", cookie=f"{name}={value}"), "login-account")
-    assert (await building.sign_in("amna", cookie=good)).status == 200
-
-
-async def test_with_a_new_password_every_cookie_from_before_is_worth_nothing(building: Building) -> None:
-    await building.hire("amna")
-    stolen = await building.known_browser("amna")
-    session = (await building.sign_in("amna")).json["session"]
-    new = "another walk to the sea"
-
-    changed = await building.change_password(session, PASSWORD, new)
-
-    await building.hold_account_back("amna")
-    must_be_held_back(await building.sign_in("amna", new, cookie=stolen), "login-account")
-    assert (await building.sign_in("amna", new, cookie=browser_of(changed))).status == 200
-
-
-async def test_while_strangers_try_whoever_is_signed_in_can_change_their_password(building: Building) -> None:
-    await building.hire("amna")
-    session = (await building.sign_in("amna")).json["session"]
-    await building.hold_account_back("amna")
-
-    changed = await building.change_password(session, PASSWORD, "another walk to the sea")
-
-    assert changed.status == 200
-
-
-async def test_several_who_share_a_browser_are_all_known_there(building: Building) -> None:
-    names = [a_new("person") for _ in range(MOST_MARKS + 1)]
-    await building.hire(*names)
-    cookie = ""
-    for name in names:
-        cookie = browser_of(await building.sign_in(name, cookie=cookie))
-    cookie = browser_of(await building.sign_in(names[-1], cookie=cookie))
-
-    marks = cookie.partition("=")[2]
-    known = [building.dawr.browsers.recognise(await building.account(name), marks) for name in names]
-
-    assert [browser is not None for browser in known] == [False] + [True] * MOST_MARKS
-    assert len(cookie) < 1000
-
-
 # Unlocked
 
 
@@ -458,3 +225,30 @@ async def test_whoever_is_unlocked_may_sign_in_for_a_while_where_nobody_else_can
     must_be_held_back(await building.sign_in("basma"), "login-address")
     building.clock.advance(minutes=15)
     must_be_held_back(await building.sign_in("amna"), "login-address")
+
+
+@pytest.mark.parametrize("by", ["command line", "themselves"])
+async def test_a_new_password_ends_what_wrong_ones_of_the_old_began(building: Building, by: str) -> None:
+    await building.hire("amna")
+    session = (await building.sign_in("amna")).json["session"]
+    new = "another walk to the sea"
+    assert await building.fail("amna", 6) == [401] * 5 + [429]
+
+    if by == "themselves":
+        assert (await building.change_password(session, PASSWORD, new)).status == 200
+    else:
+        await change(building.dawr, StaffChange("password", "amna", password=new))
+
+    assert (await building.sign_in("amna", new)).status == 200
+    assert await building.fail("amna", 6) == [401] * 5 + [429]
+
+
+async def test_a_new_password_that_is_refused_ends_nothing(building: Building) -> None:
+    await building.hire("amna")
+    session = (await building.sign_in("amna")).json["session"]
+    await building.fail("amna", 5)
+
+    assert (await building.change_password(session, PASSWORD, "short")).status == 422
+    assert (await building.change_password(session, WRONG, "another walk to the sea")).status == 403
+
+    must_be_held_back(await building.sign_in("amna"), "login")

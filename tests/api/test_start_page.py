@@ -99,6 +99,33 @@ def test_an_owner_sees_the_steps_of_their_own_place(api: Api) -> None:
     assert not any("clinic" in command for command in page.commands)
 
 
+def test_paths_of_the_machine_are_shown_to_an_owner_of_all_that_runs_on_it_alone(
+    api: Api, everybodys_data: Path, empty: Installation
+) -> None:
+    cookie = cookie_of(empty.fill_in(empty.codes()[0], VENUE))
+
+    of_all = Page(empty.open("/", Cookie=cookie).body)
+    of_one = Page(api.get("/", by="owner@bistro").body)
+
+    assert f"--data {empty.data}" in of_all.commands[0]
+    assert of_one.commands[0] == "dawr staff add noor --role staff --venue bistro"
+    assert str(everybodys_data) not in of_one.text
+    assert str(Path(PROGRAM).parent) not in of_one.text
+
+
+@pytest.mark.parametrize("is_in_path", [True, False])
+def test_commands_name_the_program_so_that_it_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_in_path: bool
+) -> None:
+    monkeypatch.setenv("PATH", str(Path(PROGRAM).parent if is_in_path else tmp_path))
+    with DawrServer(tmp_path, "serve", DAWR_DATA=tmp_path / "data") as server:
+        new = Installation(server, tmp_path / "data")
+        page = Page(new.open("/", Cookie=cookie_of(new.fill_in(new.codes()[0], VENUE))).body)
+
+    assert page.commands[0].startswith("dawr staff add" if is_in_path else f"{PROGRAM} staff add")
+    assert ".venv" not in page.text.replace(PROGRAM, "")
+
+
 def test_an_icon_is_where_browsers_look_for_one(api: Api) -> None:
     answer = api.get("/favicon.ico")
 

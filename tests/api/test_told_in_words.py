@@ -6,6 +6,7 @@ from tests.api.world import Api
 from tests.running import must_be_problem
 
 JOIN = "/api/public/bistro/queue"
+TICKETS = "/v1/queues/clinic:lab/tickets"
 PARTY = {"name": "Nora", "mobileNumber": "+97455512345", "partySize": 2}
 
 
@@ -13,7 +14,7 @@ PARTY = {"name": "Nora", "mobileNumber": "+97455512345", "partySize": 2}
     ("language", "sentence"),
     [
         ("en-GB,en;q=0.9", "Mobile number: write it with the country code, like +97455512345."),
-        ("ar-QA,en;q=0.5", "رقم الجوال: اكتبه مع رمز الدولة، مثل +97455512345."),
+        ("ar-QA,en;q=0.5", "رقم الجوال: اكتبه مع رمز الدولة، مثل \u2068+97455512345\u2069."),
         ("zh-CN", "手机号码：请带国家代码填写，例如 +97455512345。"),
         ("fr", "Mobile number: write it with the country code, like +97455512345."),
     ],
@@ -33,14 +34,68 @@ def test_a_mistyped_mobile_number(api: Api, language: str, sentence: str) -> Non
         (JOIN, {**PARTY, "partySize": "two"}, "Party size: send a number from 1 to 20."),
         (JOIN, {**PARTY, "partySize": 0}, "Party size: choose 1 to 20."),
         (JOIN, [], "The body: send an object, in curly brackets."),
-        ("/v1/queues/clinic:lab/tickets", {"visiter": "7"}, "Visiter: this is not known here. Leave it out."),
+        (TICKETS, {"priority": None}, "Priority: send a number from 0 to 3."),
+        (TICKETS, {"priority": 4}, "Priority: choose 0 to 3."),
+        (TICKETS, b'{"party_size": 1e999}', "Party size: choose 1 to 20."),
+        (TICKETS, b'{"party_size": ' + b"9" * 5_000 + b"}", "Party size: choose 1 to 20."),
+        (TICKETS, {"visiter": "7"}, "Visiter: this is not known here. Leave it out."),
     ],
+    ids=lambda given: str(given)[:40],
 )
 def test_what_does_not_fit(api: Api, path: str, body: object, detail: str) -> None:
     answer = api.post(path, body)
 
     must_be_problem(answer, 422, "invalid-body")
     assert answer.json["detail"] == detail
+
+
+@pytest.mark.parametrize("path", ["/api/v1/queue/status?clinic=", "/api/v1/queue/status"])
+def test_what_is_empty_is_needed(api: Api, path: str) -> None:
+    answer = api.get(path)
+
+    must_be_problem(answer, 422, "invalid-query")
+    assert (answer.json["detail"], answer.json["field"]) == ("Clinic: this is needed.", "clinic")
+
+
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [
+        ("", "body"),
+        ("  ", "body"),
+        (".", "body"),
+        ("\x00\u202e\u2069", "body"),
+        ("x" * 60_000, "x" * 64),
+        ("\u202e" * 10_000 + "x", "body"),
+        ("a\u202eb\x1b[31m\n", "ab[31m"),
+        ("a - at `$.b`", "a - at $.b"),
+        ("a` - at `$.b", "b.a"),
+        ("a: b: c[: : : ]", "a: b: c[: : : ]"),
+        ("`", "body"),
+        ("{field}", "{field}"),
+        ("اسم", "اسم"),
+    ],
+    ids=lambda text: ascii(text)[:20],
+)
+@pytest.mark.parametrize("language", ["en", "ar", "zh"])
+def test_a_field_is_named_by_what_can_be_shown_of_its_name(api: Api, name: str, field: str, language: str) -> None:
+    answer = api.post("/v1/login", {name: 1}, headers={"Accept-Language": language})
+
+    must_be_problem(answer, 422, "invalid-body")
+    assert (answer.json["field"], answer.json["why"]) == (field, "unknown")
+    assert len(answer.json["detail"]) < 150
+    assert answer.json["detail"].replace("\u2068", "").replace("\u2069", "").isprintable()
+
+
+@pytest.mark.parametrize(
+    "choice",
+    ["matching regex", "x' - at `$.y`", "of length >= 1", "got `int`", "z" * 60_000],
+    ids=lambda text: text[:20],
+)
+def test_what_is_chosen_wrongly_does_not_change_what_is_told(api: Api, choice: str) -> None:
+    answer = api.post(TICKETS, {"area": choice})
+
+    must_be_problem(answer, 422, "invalid-body")
+    assert (answer.json["detail"], answer.json["field"]) == ("Area: choose one of indoor, outdoor.", "area")
 
 
 def test_choices_are_named(api: Api) -> None:

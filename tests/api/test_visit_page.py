@@ -6,6 +6,7 @@ import pytest
 
 from tests.api.pages import A_BROWSERS, Page
 from tests.api.world import Api
+from tests.builders import a_new
 from tests.running import Answer, must_be_problem
 
 STAFF = "staff@clinic"
@@ -97,6 +98,25 @@ def test_whoever_is_called_to_a_desk_is_told_which(api: Api) -> None:
     desk = next(desk for desk in api.get("/v1/venues/clinic").json["desks"] if desk["desk"] == "clinic:room")
     assert "Come now to" in page.text
     assert desk["name"]["en"] in page.text
+
+
+@pytest.mark.parametrize("desk", ["by", "none", "other", "one"])
+def test_a_desk_may_have_any_code(api: Api, desk: str) -> None:
+    slug, owner = a_new("place"), "owner@clinic"
+    set_up = {
+        "name": {"en": "A place"},
+        "zone": "UTC",
+        "queues": [{"id": "main", "name": {"en": "Main"}}],
+        "desks": [{"id": desk, "name": {"en": "The blue door"}, "queues": ["main"]}],
+    }
+    assert api.ask("PUT", f"/v1/venues/{slug}/set-up", set_up, by=owner).status == 201
+    taken = api.take(f"{slug}:main")
+    assert api.post(f"/v1/desks/{slug}:{desk}/call-next", {}, by=owner).status == 200
+
+    page = Page(open_link(api, taken["link"]).body)
+
+    assert "Come now to" in page.text
+    assert "The blue door" in page.text
 
 
 @pytest.mark.parametrize("path", ["/t/x", "/t/x.y", "/t/%00", "/t/" + "x" * 5000, "/t/%D9%86%D9%88%D8%B1"])

@@ -23,7 +23,9 @@ def test_the_statistics_are_backed_up_and_restored_beside_the_database(embedded:
     restored = dawr("restore", backup, DAWR_DATA=copy)
 
     assert made.said == f"Backed up to {backup}, the traffic statistics to {backup}.traffic.\n"
-    assert restored.said == (f"Restored {backup} and {backup}.traffic. The next start begins new event streams.\n")
+    assert restored.said.startswith(
+        f"Restored {backup} and {backup}.traffic. The next start begins new event streams.\n"
+    )
     assert rows_of(traffic_in(copy).database, "SELECT count(*) FROM traffic_spools") == [(2,)]
     assert dawr("migrate", DAWR_DATA=copy).exit_code == 0
 

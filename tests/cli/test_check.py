@@ -138,6 +138,15 @@ def test_a_table_that_was_made_again_without_its_keys_is_named(embedded: Install
     assert "✗  Indexes or constraints are missing (venues_pkey, venues_slug_key)" in done.said
 
 
+ODD_HOURS = json.dumps(
+    {
+        "id": "x",
+        "slug": "clinic",
+        "name": {"en": "A clinic"},
+        "zone": "Asia/Qatar",
+        "queues": [{"id": "lab", "name": {"en": "Lab"}, "hours": {"week": [["oops"]] * 7}}],
+    }
+)
 PLANTED = {
     "UPDATE lines SET waiting = '[999,0,0,0]'": "[999,0,0,0] wait by priority, but its tickets say [10,0,0,0]",
     "UPDATE tickets SET priority = 2 WHERE number = 1": "[10,0,0,0] wait by priority, but its tickets say [9,0,1,0]",
@@ -147,6 +156,7 @@ PLANTED = {
     ),
     "UPDATE venues SET document = '{}'": "How venue clinic is set up cannot be read",
     "UPDATE venues SET document = 'not JSON'": "How venue clinic is set up cannot be read",
+    f"UPDATE venues SET document = '{ODD_HOURS}'": "How venue clinic is set up cannot be read",
     "UPDATE venues SET slug = 'other'": "How venue other is set up is another venue's",
     "INSERT INTO heads SELECT 'nobody', epoch, day, version, 1 FROM heads": "A head belongs to venue nobody",
 }

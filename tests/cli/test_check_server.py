@@ -91,7 +91,6 @@ def test_a_process_of_this_host_that_is_gone_holds_no_lease(scaled: Installation
     ("slugs", "setting", "sentence"),
     [
         (["north"], "south", "south"),
-        (["north", "south"], "", "DAWR_CLINIC_VENUE"),
         (["north"], "", None),
         (["north"], "north", None),
         (["north", "south"], "south", None),
@@ -113,6 +112,16 @@ def test_a_door_that_leads_nowhere_is_named(
         (wrong,) = wrong_in(done)
         assert done.exit_code == 1
         assert sentence in wrong
+
+
+def test_whoever_has_two_clinics_is_asked_which_one_the_door_opens_to(embedded: Installation) -> None:
+    for slug in ("north", "south"):
+        run_here(embedded, "venue", "apply", "-", stdin=venue_document({"id": "lab"}, slug=slug))
+
+    done = check(embedded)
+
+    assert done.exit_code == 0, done
+    assert "!  There are 2 clinics: north, south." in done.said
 
 
 UNREACHABLE = {

@@ -49,6 +49,18 @@ def test_a_server_does_not_start_on_a_damaged_file(used: Installation, first_pag
     assert f"`dawr restore --replace --data {used.settings['DAWR_DATA']} BACKUP`" in done.complained
 
 
+def test_nor_where_only_a_page_is_damaged_that_a_start_does_not_read(used: Installation) -> None:
+    ((root,),) = used.rows("SELECT rootpage FROM sqlite_schema WHERE name = 'overtakings'")
+    with Path(used.database).open("r+b") as file:
+        file.seek((root - 1) * PAGE)
+        file.write(b"\xa5" * PAGE)
+
+    done = used.dawr("serve", "--port", "0")
+
+    assert done.exit_code == 1
+    assert f"Error: The database {used.database} is damaged (" in done.complained
+
+
 def test_damage_that_is_met_while_running_is_told_and_not_retryable(damaged: tuple[DawrServer, Client]) -> None:
     server, client = damaged
 

@@ -4,13 +4,13 @@ import asyncio
 import json
 import shutil
 from pathlib import Path
+from socket import gethostname
 from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
 
 from dawr.bootstrap.system import now
-from dawr.domain import VenueId
 from dawr.engine.engine import Engine
 from dawr.operations.admin import Reset
 from dawr.ports import StoreAway
@@ -102,6 +102,21 @@ def test_what_a_mere_start_writes_is_nothing_that_was_done(embedded: Installatio
     assert (back.exit_code, back.complained) == (0, "")
 
 
+@pytest.mark.parametrize("flag", [NUMBERS_WERE_GIVEN, NOBODY_ANSWERS])
+def test_no_stream_resumes_from_one_history_into_the_other(
+    moved: Installation, scaled: Installation, flag: str
+) -> None:
+    before = moved.epoch()
+    join(scaled)
+    if flag == NOBODY_ANSWERS:
+        lose(moved)
+
+    assert go_back(moved, flag).exit_code == 0
+    join(moved)
+
+    assert moved.epoch() != before
+
+
 def test_what_nothing_was_done_to_goes_on_where_it_stopped(moved: Installation, scaled: Installation) -> None:
     back = go_back(moved)
 
@@ -116,6 +131,7 @@ def test_a_server_that_was_only_started_there_has_given_nothing(moved: Installat
         pass
 
     assert go_back(moved).exit_code == 0
+
     assert join(moved) == [11]
 
 
@@ -296,9 +312,9 @@ async def test_a_server_that_was_cut_off_and_comes_back_can_store_nothing(
     engine = Engine(store, now)
 
     try:
-        ((venue_id,),) = scaled.rows("SELECT venue_id FROM heads")
-        with pytest.raises(StoreAway, match="the installation of this database went back to .*/data"):
-            await engine.do(VenueId(venue_id), Reset("lab"))
+        (venue_id,) = (await store.venue_ids()).values()
+        with pytest.raises(StoreAway, match="the installation of this database went back to "):
+            await engine.do(venue_id, Reset("lab"))
         with pytest.raises(StoreAway, match="went back to"):
             await engine.ready()
     finally:
@@ -318,7 +334,8 @@ def test_the_database_that_was_left_gives_no_numbers_any_more(moved: Installatio
         assert done.exit_code == 1
         assert "The installation of this database went back to " in done.complained
         assert str(moved.settings["DAWR_DATA"]) in done.complained
-    assert "!  The installation of this database went back to " in checked.said
+    assert checked.exit_code == 1
+    assert f"✗  PostgreSQL: the installation of this database went back to {gethostname()}:" in checked.said
 
 
 def test_a_mark_of_an_earlier_version_names_no_database(moved: Installation, scaled: Installation) -> None:
@@ -331,6 +348,23 @@ def test_a_mark_of_an_earlier_version_names_no_database(moved: Installation, sca
     assert refused.exit_code == 1
     assert "A Dawr uses that PostgreSQL database" in refused.complained
     assert go_back(moved).exit_code == 0
+
+
+def test_with_a_mark_of_an_earlier_version_no_other_address_is_believed(
+    moved: Installation, scaled: Installation
+) -> None:
+    mark = Path(moved.settings["DAWR_DATA"]) / "dawr.sqlite-moved"
+    mark.write_text(mark.read_text().splitlines()[0])
+    elsewhere = str(scaled.database).replace("127.0.0.1", "localhost")
+
+    other = go_back(moved, *BOTH, "--from", elsewhere)
+    scaled.rows("UPDATE installation SET home = 'of what it is a copy of'")
+    copy = go_back(moved, *BOTH)
+
+    assert elsewhere != scaled.database
+    assert (other.exit_code, copy.exit_code) == (1, 1)
+    for done in (other, copy):
+        assert "That database is not the one that this directory moved to" in done.complained
 
 
 CANNOT_BE = [

@@ -1,22 +1,39 @@
 """Who says no venue means the only one: at the clinic door, and with `--venue`."""
 
+import json
 from typing import Any
 
 import pytest
 
 from tests.cli.installations import Installation
-from tests.running import Answer, Client, eventually, must_be_problem, venue_document
+from tests.running import Answer, Client, DawrServer, eventually, must_be_problem, venue_document
 
 
-def set_up(installation: Installation, slug: str, kind: str = "clinic") -> None:
-    document = venue_document({"id": "lab"}, slug=slug).replace('"slug"', f'"kind": "{kind}", "slug"', 1)
-    applied = installation.dawr("venue", "apply", "-", stdin=document)
+def set_up(installation: Installation, slug: str, kind: str = "clinic", *, active: bool = True) -> None:
+    document = {**json.loads(venue_document({"id": "lab"}, slug=slug)), "kind": kind, "active": active}
+    applied = installation.dawr("venue", "apply", "-", stdin=json.dumps(document))
     assert applied.exit_code == 0, applied
 
 
-def told(answer: Answer, *facts: str) -> dict[str, Any]:
+def must_be_closed(answer: Answer) -> None:
+    """Neither a slug nor a setting is told to whoever comes to the door."""
     must_be_problem(answer, 404, "unknown-venue")
-    return {name: answer.json.get(name) for name in facts}
+    said = {name: value for name, value in answer.json.items() if name not in {"type", "correlation_id"}}
+    assert said == {
+        "status": 404,
+        "code": "unknown-venue",
+        "retryable": False,
+        "why": "not-set-up",
+        "title": "The clinic door is not set up.",
+        "detail": "The clinic door of this server is not set up: please tell the staff.",
+    }
+
+
+def closed(server: DawrServer) -> list[dict[str, Any]]:
+    """What the log says of a door that is closed."""
+    lines = [json.loads(line) for line in server.log.read_text().splitlines() if '"clinic-door.closed"' in line]
+    assert {line["level"] for line in lines} <= {"warning"}
+    return [{name: line[name] for name in ("why", "venue", "venues") if name in line} for line in lines]
 
 
 def test_the_clinic_door_opens_to_the_only_clinic_whatever_its_slug(installation: Installation) -> None:
@@ -42,29 +59,81 @@ def test_a_clinic_is_noticed_when_it_comes_and_another_one_too(installation: Ins
         set_up(installation, "south", "office")
         again = client.enter("lab", "Basma")
 
-    assert told(before, "why") == {"why": "no-clinic"}
+    must_be_closed(before)
     assert first.json["number"] == 1
-    assert told(both, "why", "count", "venues", "detail") == {
-        "why": "several-clinics",
-        "count": 2,
-        "venues": "north, south",
-        "detail": "There are 2 clinics: north, south. Say which the clinic door serves: DAWR_CLINIC_VENUE=north.",
-    }
+    must_be_closed(both)
     assert again.json["number"] == 2
 
 
+def test_a_clinic_that_is_not_active_closes_no_door(installation: Installation) -> None:
+    set_up(installation, "north")
+    set_up(installation, "south", active=False)
+
+    with installation.serve() as server, Client(server.url) as client:
+        entered = client.enter("lab", "Amna")
+        set_up(installation, "north", active=False)
+        set_up(installation, "south")
+        eventually(lambda: client.enter("lab", "Basma").status == 200)
+        set_up(installation, "south", active=False)
+        eventually(lambda: client.status("lab").status == 404)
+        none_active = client.status("lab")
+
+    assert entered.json["number"] == 1
+    assert installation.rows("SELECT slug, number FROM tickets JOIN venues USING (venue_id) ORDER BY slug") == [
+        ("north", 1),
+        ("south", 1),
+    ]
+    must_be_closed(none_active)
+
+
+def test_that_the_door_is_closed_is_logged_once_for_each_reason(embedded: Installation) -> None:
+    for slug in ("north", "south"):
+        set_up(embedded, slug)
+
+    with embedded.serve() as server, Client(server.url) as client:
+        for _ in range(3):
+            must_be_closed(client.status("lab"))
+        set_up(embedded, "east")
+        must_be_closed(client.enter("lab", "Amna"))
+        for slug in ("east", "north"):
+            set_up(embedded, slug, "office")
+        assert client.enter("lab", "Amna").status == 200
+        set_up(embedded, "south", "office")
+        eventually(lambda: client.status("lab").status == 404)
+
+    assert closed(server) == [
+        {"why": "several-clinics", "venues": "north, south"},
+        {"why": "several-clinics", "venues": "east, north, south"},
+        {"why": "no-clinic"},
+    ]
+
+
+def test_whoever_runs_it_is_told_what_to_set(embedded: Installation) -> None:
+    for slug in ("north", "south"):
+        set_up(embedded, slug)
+
+    said = embedded.dawr("check").said
+
+    assert "There are 2 clinics: north, south. Say which the clinic door serves: DAWR_CLINIC_VENUE=north." in said
+
+
 @pytest.mark.parametrize(
-    ("language", "words"), [("ar", "توجد عيادتان: north, south."), ("zh", "这里有 2 个诊所：north, south。")]
+    ("language", "words"),
+    [
+        ("ar", "لم يُعدّ باب العيادات في هذا الخادم بعد: يُرجى إبلاغ الموظفين."),
+        ("zh", "本服务器的诊所接口尚未设置：请告知工作人员。"),
+    ],
 )
-def test_what_to_set_is_said_in_the_callers_language(embedded: Installation, language: str, words: str) -> None:
+def test_that_the_door_is_closed_is_said_in_the_callers_language(
+    embedded: Installation, language: str, words: str
+) -> None:
     for slug in ("north", "south"):
         set_up(embedded, slug)
 
     with embedded.serve() as server, Client(server.url) as client:
         refused = client.ask("/api/v1/queue/status?clinic=lab", headers={"Accept-Language": language})
 
-    assert refused.json["detail"].startswith(words)
-    assert "DAWR_CLINIC_VENUE=north" in refused.json["detail"]
+    assert refused.json["detail"] == words
 
 
 def test_the_setting_chooses_among_several_and_is_named_when_it_is_wrong(embedded: Installation) -> None:
@@ -80,8 +149,10 @@ def test_the_setting_chooses_among_several_and_is_named_when_it_is_wrong(embedde
 
     assert entered.json["number"] == 1
     assert embedded.rows("SELECT slug FROM tickets JOIN venues USING (venue_id)") == [("south",)]
-    assert told(refused, "why", "venue") == {"why": "setting", "venue": "clinic"}
-    assert "DAWR_CLINIC_VENUE" in refused.json["detail"]
+    must_be_closed(refused)
+    assert closed(server) == [{"why": "setting", "venue": "clinic"}]
+    checked = embedded.dawr("check", DAWR_CLINIC_VENUE="clinic")
+    assert "There is no venue “clinic” here, which the setting DAWR_CLINIC_VENUE names" in checked.said
 
 
 COMMANDS = [
@@ -126,6 +197,16 @@ def test_with_several_venues_a_command_names_the_option_and_the_setting(
         "Error: There are 2 venues: bistro, harbour. Say which you mean: --venue bistro, "
         "or DAWR_CLINIC_VENUE=bistro for all commands.\n"
     )
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_a_setting_that_names_no_venue_is_named(embedded: Installation, command: tuple[str, ...]) -> None:
+    set_up(embedded, "north")
+
+    done = embedded.dawr(*command, DAWR_CLINIC_VENUE="typo")
+
+    assert done.exit_code == 1
+    assert "DAWR_CLINIC_VENUE" in done.complained
 
 
 def test_either_of_them_is_the_answer(embedded: Installation) -> None:

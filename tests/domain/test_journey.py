@@ -74,6 +74,7 @@ def test_fixed_stages_come_before_free_ones() -> None:
         ({"free": (Stage(QueueId("nowhere")),)}, "journey-leads-nowhere"),
         ({"free": (WOMEN,), "audience": "men"}, "journey-audience"),
         ({"id": "The Army"}, "rule=code"),
+        ({"id": "-army"}, "rule=code"),
         ({"name": {}}, "rule=name-of"),
         ({"aliases": ("  ",)}, "journey-alias"),
         ({"aliases": ("x" * 65,)}, "journey-alias"),

@@ -69,7 +69,12 @@ def test_changing_one_queue_leaves_the_others_in_their_order() -> None:
         ({"queues": (a_queue("lab"), a_queue("lab"))}, "queues", "two-queues queue=lab"),
         ({"queues": (a_queue("lab"), a_queue("xray", aliases=("lab",)))}, "queues", "two-queues queue=lab"),
         ({"queues": (a_queue("lab", prefix="TOOLONG"),)}, "prefix", "queue-prefix"),
+        ({"slug": "--help"}, "venue", "rule=code"),
+        ({"queues": (a_queue("-lab"),)}, "queue", "rule=code"),
+        ({"queues": (a_queue("lab", aliases=("Lab 2",)),)}, "queue", "rule=code"),
+        ({"queues": (a_queue("lab", aliases=("_lab",)),)}, "queue", "rule=code"),
         ({"desks": (a_desk("Desk 1"),)}, "desk", "rule=code"),
+        ({"desks": (a_desk("-1"),)}, "desk", "rule=code"),
         ({"desks": (a_desk("desk-1"), a_desk("desk-1"))}, "desks", "two-desks"),
         ({"desks": (a_desk("desk-1", "eye"),)}, "desks", "desk-serves-nothing"),
         ({"desks": (a_desk("desk-1", "lab", "lab"),)}, "desks", "desk-serves-twice"),
@@ -112,6 +117,10 @@ def of_kind(slug: str, kind: VenueKind) -> Venue:
     return msgspec.structs.replace(a_venue(), slug=slug, kind=kind)
 
 
+def closed_for_good(slug: str) -> Venue:
+    return msgspec.structs.replace(of_kind(slug, "clinic"), active=False)
+
+
 HARBOUR, BISTRO = of_kind("harbour", "clinic"), of_kind("bistro", "restaurant")
 
 
@@ -122,6 +131,16 @@ def test_the_clinic_is_the_one_that_is_called_so_or_the_only_one() -> None:
     assert clinic_among([HARBOUR, *others], called="harbour") is HARBOUR
     assert clinic_among([HARBOUR, *others], called=HARBOUR.id) is HARBOUR
     assert clinic_among([HARBOUR, BISTRO], called="bistro") is BISTRO
+
+
+def test_a_clinic_that_is_not_active_is_meant_only_where_none_is() -> None:
+    gone = closed_for_good("gone")
+
+    assert clinic_among([gone, HARBOUR], called="") is HARBOUR
+    assert clinic_among([gone, BISTRO], called="") is gone
+    assert clinic_among([gone, HARBOUR], called="gone") is gone
+    with pytest.raises(UnknownVenue, match="count=2 venues=away, gone"):
+        clinic_among([gone, closed_for_good("away")], called="")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from dawr.operations.admin import Reset
+from dawr.operations.pins import Done
 from dawr.operations.staff import Finish, Miss, Recall, Start
 from dawr.settings import Settings
 from tests.builders import call_next, issue
@@ -82,6 +83,16 @@ async def test_a_visitor_is_led_from_the_line_to_the_end(clinic: Installation) -
     assert all(one.data["type"] == one.event and one.data["number"] == 5 for one in told)
     assert next(one for one in told if one.event == "YOUR_TURN").data["desk"] == "desk-1"
     assert told[-1].data["next_clinic"] is None
+
+
+async def test_who_is_finished_while_they_wait_is_not_told_that_it_is_their_turn(clinic: Installation) -> None:
+    await clinic.do(issue("lab"), issue("lab", "Sara"))
+    stream = await clinic.open(f"{STREAM}?clinic=lab&user=Sara")
+
+    await clinic.do(Done("lab", None, "", visitor="Sara", by_staff=True))
+
+    told = [one.event for one in await stream.until("STEP_DONE_NEXT") if mine(one)]
+    assert "YOUR_TURN" not in told
 
 
 async def test_a_visitor_who_is_called_already_is_told_so_when_they_connect(clinic: Installation) -> None:

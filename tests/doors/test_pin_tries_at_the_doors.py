@@ -98,6 +98,11 @@ def test_after_a_hundred_failures_an_address_is_held_back_from_pins_and_from_not
     for refused in held_back:
         must_be_told_to_wait(refused, "pin", seconds=QUARTER_SECONDS)
         assert phone.pin() not in refused.numbers
+        minutes = refused.json["minutes"]
+        assert 60 * (minutes - 1) < int(refused.headers["retry-after"]) <= 60 * minutes
+        assert refused.json["detail"] == (
+            f"Too many wrong PINs from here. Try again in {minutes} minutes, or ask the staff."
+        )
     must_be_problem(phone.verify(patient, number, None), 403, "pin-needed")
     query, headers = f"?patientId={patient}&queueNumber={number}", {"X-Forwarded-For": phone.address}
     assert phone.client.ask(STATUS + query, headers=headers).status == 200

@@ -295,3 +295,30 @@ async def test_the_clinic_doors_venue_is_not_looked_up_for_every_request(
     found |= set(await asyncio.gather(*(engine.clinic(called="") for _ in range(100))))
 
     assert (found, before, looks.count) == ({venue.id}, 1, 2)
+
+
+async def test_all_venues_are_not_read_for_every_stranger(
+    store: SqliteStore, clock: DrivenClock, venue: Venue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, looks = Engine(store, clock), Looks(store, monkeypatch)
+    loop = asyncio.get_running_loop()
+    monkeypatch.setattr(loop, "time", lambda: 1000.0)
+
+    found = [await engine.latest_venues() for _ in range(100)]
+    before = looks.count
+    second = await a_founded_venue(store)
+    monkeypatch.setattr(loop, "time", lambda: 1001.0)
+    await asyncio.gather(*(engine.latest_venues() for _ in range(100)))
+
+    assert (before, looks.count) == (1, 2)
+    assert all(venues == [venue] for venues in found)
+    assert {one.slug for one in await engine.latest_venues()} == {venue.slug, second.slug}
+
+
+async def test_the_first_venue_is_seen_at_once(store: SqliteStore, clock: DrivenClock) -> None:
+    engine = Engine(store, clock)
+    assert await engine.latest_venues() == []
+
+    first = await a_founded_venue(store)
+
+    assert await engine.latest_venues() == [first]

@@ -89,14 +89,14 @@ async def test_a_password_and_being_disabled_change_one_without_the_other(
     accounts: AccountStore, amna: Account
 ) -> None:
     await asyncio.gather(
-        accounts.set_password(amna.account_id, "another hash"), accounts.set_disabled(amna.account_id, NOW + 1)
+        accounts.set_password(amna.account_id, "another hash", NOW), accounts.set_disabled(amna.account_id, NOW + 1)
     )
     disabled = await accounts.get(amna.account_id)
     await accounts.set_disabled(amna.account_id, None)
 
     await accounts.set_unlocked(amna.account_id, NOW + 2)
 
-    changed = msgspec.structs.replace(amna, password_hash="another hash")
+    changed = msgspec.structs.replace(amna, password_hash="another hash", unlocked_at=NOW)
     assert disabled == msgspec.structs.replace(changed, disabled_at=NOW + 1)
     assert await accounts.get(amna.account_id) == msgspec.structs.replace(changed, unlocked_at=NOW + 2)
 
@@ -183,7 +183,7 @@ async def test_all_sessions_of_one_account_end_together(accounts: AccountStore, 
 async def test_a_session_is_not_begun_with_a_password_that_was_changed_meanwhile(
     accounts: AccountStore, amna: Account
 ) -> None:
-    await accounts.set_password(amna.account_id, "another hash")
+    await accounts.set_password(amna.account_id, "another hash", NOW)
 
     assert not await accounts.add_session(a_session(amna), password_hash=amna.password_hash)
     assert await accounts.add_session(a_session(amna), password_hash="another hash")
@@ -201,7 +201,7 @@ async def test_no_session_outlives_a_change_of_password_that_comes_at_the_same_t
     database: Database, store: Store, accounts: AccountStore, amna: Account
 ) -> None:
     async def change(new: str) -> None:
-        await accounts.set_password(amna.account_id, new)
+        await accounts.set_password(amna.account_id, new, NOW)
         await accounts.end_sessions(amna.account_id)
 
     known = amna.password_hash

@@ -285,6 +285,27 @@ async def test_calling_again_is_a_call_what_was_undone_is_none_and_who_is_finish
     assert labels((await engine.read(venue.id, LookAtVenueNow())).calls) == labels([first, second])
 
 
+async def test_who_was_finished_at_once_was_not_called_if_that_is_undone_either(
+    engine: Engine, store: Store, venue: Venue
+) -> None:
+    ticket = await take(engine, venue)
+    await engine.do(venue.id, Done("lab", None, "", visitor=ticket.visitor, by_staff=True))
+    done = await stored_ticket(store, venue, ticket.ticket_id)
+
+    await engine.do(venue.id, Undo(ticket.ticket_id, done.version))
+
+    assert (await engine.read(venue.id, LookAtVenueNow())).calls == []
+
+
+async def test_after_a_reset_there_are_no_calls_of_the_round_before(engine: Engine, venue: Venue) -> None:
+    await take(engine, venue)
+    await engine.do(venue.id, call_next())
+
+    await engine.do(venue.id, Reset("lab"))
+
+    assert (await engine.read(venue.id, LookAtVenueNow())).calls == []
+
+
 async def test_calls_of_yesterday_and_of_other_venues_are_not_shown(
     engine: Engine, store: Store, clock: DrivenClock, venue: Venue
 ) -> None:

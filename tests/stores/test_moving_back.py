@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from dawr.ports import Store
+from dawr.stores.data_directory import Mark
 from dawr.stores.migrations import SchemaUnfit
-from dawr.stores.moving import MoveFailed, SourceFile, copy_to_postgres
+from dawr.stores.moving import MoveFailed, SourceFile, copy_to_postgres, without_secrets
 from dawr.stores.moving_back import leaving
 from dawr.traffic.database import journal
 from tests.stores.databases import PostgresDatabase, SqliteDatabase, wall_clock
@@ -42,7 +43,9 @@ async def server(target: PostgresDatabase) -> AsyncIterator[Store]:
 async def test_a_server_that_starts_meanwhile_waits_and_is_told(
     source: SqliteDatabase, target: PostgresDatabase, server: Store
 ) -> None:
-    async with leaving(target.url, source.path, identity="", left_for="host:/data", clock=wall_clock) as left:
+    async with leaving(
+        target.url, source.path, mark=Mark(without_secrets(target.url), ""), left_for="host:/data", clock=wall_clock
+    ) as left:
         starting = asyncio.create_task(server.migrate())
         await waits_to_migrate(target)
 
@@ -57,7 +60,9 @@ async def test_a_way_back_that_fails_leaves_postgresql_as_it_was(
     starting: list[asyncio.Task[list[str]]] = []
 
     async def fail() -> None:
-        async with leaving(target.url, source.path, identity="", left_for="host:/data", clock=wall_clock):
+        async with leaving(
+            target.url, source.path, mark=Mark(without_secrets(target.url), ""), left_for="host:/data", clock=wall_clock
+        ):
             starting.append(asyncio.create_task(server.migrate()))
             await waits_to_migrate(target)
             raise LookupError
@@ -74,7 +79,9 @@ async def test_a_server_that_came_first_keeps_the_directory_away(
     await server.migrate()
 
     with pytest.raises(MoveFailed, match="A Dawr uses that PostgreSQL database"):
-        async with leaving(target.url, source.path, identity="", left_for="host:/data", clock=wall_clock):
+        async with leaving(
+            target.url, source.path, mark=Mark(without_secrets(target.url), ""), left_for="host:/data", clock=wall_clock
+        ):
             pytest.fail("nobody leaves a database that is in use")
 
 
@@ -82,7 +89,9 @@ async def test_a_server_that_came_first_keeps_the_directory_away(
 async def test_whatever_was_stored_there_is_seen(source: SqliteDatabase, target: PostgresDatabase, table: str) -> None:
     await target.rows(STORED[table])
 
-    async with leaving(target.url, source.path, identity="", left_for="host:/data", clock=wall_clock) as left:
+    async with leaving(
+        target.url, source.path, mark=Mark(without_secrets(target.url), ""), left_for="host:/data", clock=wall_clock
+    ) as left:
         pass
 
     assert left.changed == table

@@ -122,6 +122,19 @@ async def test_a_queue_that_gave_a_number_stays(engine: Engine, clock: DrivenClo
     assert (await stored_head(store, venue)).config_version == 1
 
 
+async def test_codes_that_were_good_when_they_were_chosen_can_be_kept_and_new_ones_cannot_be_like_them(
+    engine: Engine, store: Store
+) -> None:
+    venue = await create_venue(store, msgspec.structs.replace(a_venue(a_queue("-lab")), slug="--help"))
+    renamed = msgspec.structs.replace(venue, name={"en": "Another name"})
+    with_another = msgspec.structs.replace(venue, queues=(*venue.queues, a_queue("-eye")))
+
+    assert (await take(engine, venue, queue="-lab")).number == 1
+    assert await engine.do(venue.id, SetUp(renamed)) == renamed
+    with pytest.raises(InvalidValue, match="rule=code code=-eye"):
+        await engine.do(venue.id, SetUp(with_another))
+
+
 async def test_a_queue_of_another_venue_keeps_nobody_from_removing_theirs(
     engine: Engine, store: Store, venue: Venue
 ) -> None:

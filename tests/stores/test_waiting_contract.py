@@ -1,11 +1,17 @@
 """Who waits in each queue, and since when whoever has waited longest."""
 
+import asyncio
+import contextlib
+
 from dawr.domain.venue import Venue
 from dawr.engine.engine import Engine
+from dawr.engine.waiting import WaitingLines
 from dawr.operations.admin import Reset
 from dawr.operations.snapshots import LookAtWaiting, QueueWaiting
 from dawr.operations.staff import Miss
 from dawr.operations.visitor import Rejoin
+from dawr.ports import Store
+from dawr.reliability.lease import Fence
 from tests.builders import DrivenClock, call_next, issue
 from tests.stores.doing import take
 
@@ -57,3 +63,21 @@ async def test_after_a_reset_and_on_another_day_nobody_waits_yet(
     await take(engine, venue)
     clock.advance(days=1)
     assert (await waiting(engine, venue))["lab"] == (0, None)
+
+
+async def test_whoever_looks_no_more_tells_nothing(
+    engine: Engine, store: Store, clock: DrivenClock, venue: Venue
+) -> None:
+    """Another process tells it from then on: whoever lost the lease must not go on."""
+    await take(engine, venue)
+    lines = WaitingLines(engine, store, clock)
+    looking = asyncio.create_task(lines.keep_looking(Fence("waiting", 1)))
+    async with asyncio.timeout(60):
+        while not lines.people():  # noqa: ASYNC110 - it looks by itself
+            await asyncio.sleep(0.01)
+
+    looking.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await looking
+
+    assert (lines.people(), lines.longest_seconds()) == ({}, {})

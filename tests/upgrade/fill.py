@@ -264,7 +264,7 @@ async def _settle(dawr: Dawr) -> None:
         account = await dawr.store.accounts.find(name)
         assert account is not None
         hashed = hasher.hash(PASSWORD, salt=name.encode().ljust(16, b"."))
-        await dawr.store.accounts.set_password(account.account_id, hashed)
+        await dawr.store.accounts.set_password(account.account_id, hashed, account.created_at)
 
 
 async def dumped(database: Database) -> str:

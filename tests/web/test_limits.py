@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.api.test_password_tries import browser_of
+from tests.api.building import browser_of
 from tests.cli.installations import Installation
 from tests.running import Answer, Client, DawrServer, at_once, eventually, must_be_problem
 from tests.servers import PostgresServer, ValkeyServer, server_directory

@@ -1,16 +1,31 @@
 """What people are told: every refusal has a sentence in every language, with its facts and in right grammar."""
 
 import ast
+import re
 import string
+import sys
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, get_args
 
+import msgspec
 import pytest
 from babel import Locale
 
-from dawr.domain.errors import InvalidValue, JoinedTooOften, PinWrong, Refused, TicketInWrongState, UnknownVenue
+from dawr.domain.errors import (
+    InvalidValue,
+    JoinedTooOften,
+    PinWrong,
+    QueueFull,
+    Refused,
+    TicketInWrongState,
+    UnknownVenue,
+)
+from dawr.domain.token import TokenKind
+from dawr.web.doors.clinic_patient_shapes import Action
+from dawr.web.pages.first_run import OwnerForm, VenueForm
 from dawr.web.problems import MISFITS, BadRequest, problem_of
-from dawr.web.wording import ENGLISH, LANGUAGES, PLURAL_FORM, preferred, say, sentence_of, words_in
+from dawr.web.table import ROUTES
+from dawr.web.wording import ENGLISH, LANGUAGES, PLURAL_FORM, RIGHT_TO_LEFT, preferred, say, sentence_of, words_in
 from tests.docs.source import SOURCE, calls, problems
 from tests.domain.test_errors import ONE_OF_EACH
 
@@ -122,6 +137,7 @@ def test_which_venue_is_meant_is_asked_with_what_to_write(why: str, count: int, 
 
     assert "…" not in sentence
     assert ("DAWR_CLINIC_VENUE" in sentence) == (why not in {"no-clinic", "no-venue"})
+    assert ("DAWR_CLINIC_VENUE=north" in sentence) == why.startswith("several")
     assert ("north, south" in sentence) == why.startswith("several")
 
 
@@ -145,12 +161,25 @@ def test_the_facts_of_a_refusal_are_told_in_its_sentence_too(refusal: Refused) -
         (b"ar;q=0, zh;q=0.2", "zh"),
         (b"ar;q=nonsense", "en"),
         (b"ar, zh", "ar"),
+        (b"zh;q=0.4, ar ;q=0.5", "ar"),
+        (b"zh\t; q = 0.4 ,\tar ; Q=0.5", "ar"),
+        (b"ar;Q=0.1, zh;Q=0.2", "zh"),
+        (b"ar;q=nan, zh;q=-1", "en"),
         (b"\xff\xfe;;;,,,=,q=", "en"),
         (b"fr," * 10_000 + b"ar", "en"),
     ],
 )
 def test_whoever_asks_is_told_in_the_language_they_like_best(header: bytes, language: str) -> None:
     assert preferred(header) == language
+
+
+def test_what_somebody_likes_at_length_is_not_kept() -> None:
+    header = bytes(f"ar{',fr' * 20_000}", "ascii")
+    references = sys.getrefcount(header)
+
+    assert preferred(header) == "ar"
+
+    assert sys.getrefcount(header) == references
 
 
 def test_tries_that_are_left_are_counted_in_right_grammar() -> None:
@@ -180,3 +209,174 @@ def test_what_is_not_of_the_rules_is_told_in_words_too() -> None:
     problem = problem_of(BadRequest(405, "method-not-allowed", allowed="GET, HEAD"), "zh")
 
     assert (problem.title, problem.detail) == ("此地址使用其他方法。", "此地址使用 GET, HEAD。")
+
+
+ISOLATED = re.compile("[\u2066\u2068][^\u2066\u2068\u2069]*\u2069")
+TORN_APART = re.compile(r"[A-Za-z0-9}][-+/=`]|[-+/=`][A-Za-z0-9{]|[0-9]:[0-9]|[0-9] [A-Z0-9]")
+"""What is shown in another order where one writes from right to left, unless it stands in an isolate."""
+
+
+def test_examples_in_arabic_are_shown_as_they_are_written() -> None:
+    told = {name: [ISOLATED.sub("", text) for text in texts_in(said)] for name, said in messages_of("ar").items()}
+    times_alone = {"invalid-value detail": ["00:00", "12:00"]}
+
+    for name, texts in told.items():
+        for text in texts:
+            bare = re.sub("|".join(times_alone.get(name, ["^$"])), "", text)
+            assert TORN_APART.findall(bare) == [], (name, text)
+
+
+@pytest.mark.parametrize(
+    "fact",
+    [
+        "+97455512345",
+        "2026-11-18 08:00",
+        "08:00-16:00",
+        "--help",
+        "A-007",
+        "a/b",
+        "C++",
+        "\u2069\u202e+1\u2069",
+        "-\n-",
+    ],
+)
+@pytest.mark.parametrize("refusal", ONE_OF_EACH, ids=lambda refusal: refusal.code)
+def test_facts_in_arabic_are_shown_as_they_are_written(refusal: Refused, fact: str) -> None:
+    facts = {name: fact if isinstance(given, str) else given for name, given in refusal.facts.items()}
+
+    for message in words_in("ar").problems[refusal.code].values():
+        said = say(message, facts | {"rule": refusal.facts.get("rule")}, "ar")
+
+        assert said.count("\u2066") + said.count("\u2068") == said.count("\u2069")
+        bare = ISOLATED.sub("", said)
+        assert not set(bare) & set("+-/=\u202e\u2066\u2068\u2069\n"), said
+
+
+@pytest.mark.parametrize("language", sorted(set(LANGUAGES) - RIGHT_TO_LEFT))
+@pytest.mark.parametrize("refusal", ONE_OF_EACH, ids=lambda refusal: refusal.code)
+def test_where_one_writes_from_left_to_right_nothing_is_isolated(refusal: Refused, language: str) -> None:
+    assert not set(sentence_of(refusal, language)) & set("\u2066\u2067\u2068\u2069")
+
+
+def test_what_is_to_be_copied_has_no_invisible_characters_inside() -> None:
+    sentence = sentence_of(UnknownVenue("", why="several-venues", count=2, venues="a, b", example="a"), "ar")
+
+    assert "\u2066--venue a\u2069" in sentence
+    assert "\u2066DAWR_CLINIC_VENUE=a\u2069" in sentence
+
+
+def test_facts_of_a_problem_stay_bare_in_every_language() -> None:
+    refused = BadRequest(422, "invalid-body", field="mobileNumber", why="mobile", example="+97455512345")
+
+    assert {problem_of(refused, language).facts["example"] for language in LANGUAGES} == {"+97455512345"}
+    assert "\u2068+97455512345\u2069" in problem_of(refused, "ar").detail
+
+
+def test_names_that_are_joined_invisibly_stay_as_they_are_written() -> None:
+    assert say("{name}", {"name": "می\u200cخواهم"}, ENGLISH) == "می\u200cخواهم"
+    assert say("{name}", {"name": "a\x00\u202eb"}, ENGLISH) == "ab"
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [
+        ("en", "Area: choose one of indoor, outdoor."),
+        ("ar", "مكان الجلوس: اختر من \u2068indoor\u2069، \u2068outdoor\u2069."),
+        ("zh", "座位区域：请从 indoor、outdoor 中选择。"),
+    ],
+)
+def test_lists_are_written_as_the_language_writes_them(language: str, said: str) -> None:
+    facts = {"field": "area", "why": "choice", "choices": ["indoor", "outdoor"]}
+
+    assert say(words_in(language).misfits, facts, language) == said
+
+
+@pytest.mark.parametrize("language", sorted(set(LANGUAGES) - {ENGLISH}))
+def test_every_field_that_anybody_may_give_has_its_word(language: str) -> None:
+    routes = [route for route in ROUTES if route.who == "anyone"]
+    shapes: list[Any] = [OwnerForm, VenueForm, *(shape for route in routes for shape in (route.body, route.query))]
+    given = {field.encode_name for shape in shapes if shape for field in msgspec.structs.fields(shape)}
+
+    assert len(given) > 25
+    assert given - words_in(language).terms["field"].keys() == set()
+
+
+@pytest.mark.parametrize("language", sorted(set(LANGUAGES) - {ENGLISH}))
+def test_kinds_and_actions_have_their_words(language: str) -> None:
+    terms = words_in(language).terms
+    named = {
+        str(call.args[0].value)
+        for call in calls(SOURCE / "domain", {"must_be_code", "must_have_name"})
+        if isinstance(call.args[0], ast.Constant)
+    }
+
+    assert {"venue", "queue", "desk", "journey"} == named
+    assert terms["kind"].keys() == named | (set(get_args(TokenKind)) - {"api"})
+    assert terms["action"].keys() == set(get_args(Action))
+    for refusal in (
+        InvalidValue("venue", "code", code="my clinic!", kind="venue", most=32),
+        InvalidValue("name", "name-of", kind="queue", code="abc"),
+        InvalidValue("clinic", "clinic-of-action", action="skip"),
+    ):
+        assert not re.search("venue|queue|skip", sentence_of(refusal, language)), refusal
+
+
+def test_every_limit_is_told_in_words_of_its_own_or_is_so_many_in_a_minute() -> None:
+    policies = {
+        str(call.args[0].value): ast.unparse(call.args[2])
+        for call in calls(SOURCE / "web", {"Policy"})
+        if isinstance(call.args[0], ast.Constant)
+    }
+    longer = {name for name, window in policies.items() if window != "MINUTE"}
+
+    assert longer == {"login", "login-account", "login-address", "pin"}
+    for language in LANGUAGES:
+        assert longer <= words_in(language).problems["quota-exceeded"]["detail"].keys()
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        ({"policy": "join", "most": 1, "seconds": 60}, "أكثر من طلب واحد كل 60 ثانية"),
+        ({"policy": "join", "most": 3, "seconds": 60}, "أكثر من 3 طلبات كل 60 ثانية"),
+        ({"policy": "join", "most": 20, "seconds": 60}, "أكثر من 20 طلبًا كل 60 ثانية"),
+        ({"policy": "look", "most": 600, "seconds": 60}, "أكثر من 600 طلب كل 60 ثانية"),
+        ({"policy": "pin", "minutes": 1}, "بعد دقيقة، أو اسأل الموظفين."),
+        ({"policy": "pin", "minutes": 2}, "بعد دقيقتين، أو اسأل الموظفين."),
+        ({"policy": "pin", "minutes": 15}, "بعد 15 دقيقة، أو اسأل الموظفين."),
+    ],
+)
+def test_limits_in_arabic_are_counted_in_right_grammar(facts: Mapping[str, object], said: str) -> None:
+    assert said in say(words_in("ar").problems["quota-exceeded"]["detail"], facts, "ar")
+
+
+@pytest.mark.parametrize(
+    ("most", "said"),
+    [(1, "حرفًا واحدًا"), (2, "حرفين"), (6, "6 أحرف"), (64, "64 حرفًا"), (200, "200 حرف"), (500, "500 حرف")],
+)
+@pytest.mark.parametrize("least", [None, 1])
+def test_lengths_in_arabic_are_counted_in_right_grammar(most: int, said: str, least: int | None) -> None:
+    facts = {"field": "name", "why": "length", "least": least, "most": most}
+
+    assert say(words_in("ar").misfits, facts, "ar") == f"الاسم: لا تتجاوز {said}."
+
+
+def test_a_number_without_a_most_is_told_without_one() -> None:
+    facts = {"field": "priority", "why": "kind", "expected": "number", "least": 0}
+
+    for language in LANGUAGES:
+        assert "…" not in say(words_in(language).misfits, facts, language)
+
+
+def test_a_reserve_that_there_is_not_is_not_told() -> None:
+    assert sentence_of(QueueFull("lab", 60, 0)) == "Queue lab has given all its numbers for today: 60."
+    assert sentence_of(QueueFull("lab", 60, 5)).endswith(": 60, and 5 in reserve.")
+    assert "0" not in sentence_of(QueueFull("lab", 7, 0), "ar") + sentence_of(QueueFull("lab", 7, 0), "zh")
+
+
+@pytest.mark.parametrize("desk", ["by", "none", "other", "desk-1"])
+def test_no_value_of_a_fact_is_taken_for_a_part_of_the_choice(desk: str) -> None:
+    message = {"by": "desk", "none": "Come now", "other": "Come now to {desk}"}
+
+    assert say(message, {"desk": desk}, ENGLISH) == f"Come now to {desk}"
+    assert say(message, {"desk": None}, ENGLISH) == "Come now"

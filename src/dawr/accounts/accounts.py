@@ -305,11 +305,13 @@ class Accounts:
         return any(at_least(roles.get(m.venue_id, "viewer"), MANAGES_PEOPLE) for m in memberships)
 
     async def _set_password(self, account: Account, new: str) -> Account:
+        """It unlocks, too: what was tried before was another password."""
         hashed = await self._passwords.hash(checked_password(new, username=account.username))
+        now = self._clock()
         with self._dropping():
-            await self._store.set_password(account.account_id, hashed)
+            await self._store.set_password(account.account_id, hashed, now)
             await self._store.end_sessions(account.account_id)
-        return msgspec.structs.replace(account, password_hash=hashed)
+        return msgspec.structs.replace(account, password_hash=hashed, unlocked_at=now)
 
     @contextmanager
     def _dropping(self) -> Iterator[None]:

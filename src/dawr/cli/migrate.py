@@ -195,9 +195,7 @@ async def _return(directory: DataDirectory, mark: Mark, addresses: Iterable[str]
 
 async def _return_from(url: str, store: SqliteStore, directory: DataDirectory, mark: Mark, allowed: Allowed) -> int:
     here = f"{gethostname()}:{directory.path.resolve()}"
-    async with leaving(
-        url, directory.database, identity=mark.identity, left_for=here, clock=bootstrap.system.now
-    ) as left:
+    async with leaving(url, directory.database, mark=mark, left_for=here, clock=bootstrap.system.now) as left:
         if left.changed is not None:
             _must_be_allowed(left.changed, allowed)
         rounds = 0 if left.changed is None else await _begin_rounds(store, left.lines)

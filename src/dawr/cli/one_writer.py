@@ -9,6 +9,7 @@ import msgspec
 
 from dawr.bootstrap import COMMAND_LINE, Dawr, at_hand, control, reading, system
 from dawr.cli.options import quiet
+from dawr.domain.errors import UnknownVenue
 from dawr.domain.venue import only_one
 from dawr.engine.engine import Engine
 from dawr.observe import logs
@@ -53,9 +54,14 @@ def chosen_venue(settings: Settings, given: str | None) -> str:
 
     async def here() -> str:
         async with reading(settings) as store:
-            return only_one(list(await store.venue_ids()), kind="venue")
+            known = await store.venue_ids()
+        if not settings.clinic_venue:
+            return only_one(list(known), kind="venue")
+        if settings.clinic_venue not in {*known, *known.values()}:
+            raise UnknownVenue(settings.clinic_venue, why="setting")
+        return settings.clinic_venue
 
-    return given or settings.clinic_venue or asyncio.run(here())
+    return given or asyncio.run(here())
 
 
 async def do(dawr: Dawr, venue: str, operation: Operation[R]) -> R:

@@ -38,5 +38,6 @@ def command(*, data: str | None, replace: bool, source: Path) -> None:
             click.echo(f"What was there is in {place / aside}.")
     restored = source if beside is None else f"{source} and {beside}"
     click.echo(f"Restored {restored}. The next start begins new event streams.")
+    click.echo("Numbers that were given after it was made are not known to it, and may be given again today.")
     if beside is None:
         click.echo("It has no traffic statistics: they begin anew.")

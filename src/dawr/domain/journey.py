@@ -96,7 +96,6 @@ def check_walks(walks: Walks) -> None:
 
 
 def _check_stages(journey: Journey, known: Mapping[QueueId, Queue]) -> None:
-    queues.must_be_code("journey", journey.id)
     queues.must_have_name("journey", journey.id, journey.name)
     for alias in journey.aliases:
         if not 0 < len(alias.strip()) <= LONGEST_WORD or not alias.isprintable():

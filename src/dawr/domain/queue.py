@@ -4,6 +4,7 @@ Open, it takes people and calls them. Paused, people may still join and keep the
 place, but nobody is called. Closed, nobody joins, and those who wait are still served.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Final, Literal, NewType
 
@@ -94,6 +95,8 @@ class Queue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 LONGEST_CODE = 32
+CODE: Final = re.compile(rf"[a-z0-9][a-z0-9_-]{{0,{LONGEST_CODE - 1}}}")
+"""What begins with a hyphen would be an option to every command that it is given to."""
 LONGEST_PREFIX = 4
 LARGEST_CAPACITY = 100_000
 MOST_NEAR_TURN = 100
@@ -107,9 +110,7 @@ TIMERS: Final[Mapping[str, tuple[int, int]]] = {
 
 
 def checked(queue: Queue) -> Queue:
-    """The queue itself, or a sentence about what is wrong with it."""
-    for code in (queue.id, *queue.aliases):
-        must_be_code("queue", code)
+    """The queue itself, or a sentence about what is wrong with it. Its codes are the venue's to check."""
     must_have_name("queue", queue.id, queue.name)
     if len(queue.prefix) > LONGEST_PREFIX or not queue.prefix.isprintable():
         raise InvalidValue("prefix", "queue-prefix", queue=queue.id, most=LONGEST_PREFIX)
@@ -139,6 +140,5 @@ def must_have_name(kind: str, code: str, name: Mapping[str, str]) -> None:
 
 
 def must_be_code(kind: str, code: str) -> None:
-    allowed = code.replace("-", "").replace("_", "")
-    if not (0 < len(code) <= LONGEST_CODE and allowed.isascii() and allowed.isalnum() and code == code.lower()):
+    if not CODE.fullmatch(code):
         raise InvalidValue(kind, "code", code=code, kind=kind, most=LONGEST_CODE)

@@ -3,7 +3,7 @@
 Read whole, cached by its version, and never half-changed: a change is a new Venue.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from typing import Any, Literal, NewType
 from zoneinfo import available_timezones
@@ -128,14 +128,18 @@ class Venue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def clinic_among(venues: Iterable[Venue], *, called: str) -> Venue:
-    """Which one the clinic door opens to: the one that is called so, by slug or id; the only clinic, if none is."""
+    """Which one the clinic door opens to: the one that is called so, by slug or id; the only clinic, if none is.
+
+    A clinic that is not active takes nobody, so it is meant only where none is.
+    """
     if called:
         for venue in venues:
             if called in {venue.slug, venue.id}:
                 return venue
         raise UnknownVenue(called[: queues.LONGEST_CODE], why="setting")
-    clinics = {venue.slug: venue for venue in venues if venue.kind == "clinic"}
-    return clinics[only_one(sorted(clinics), kind="clinic")]
+    clinics = [venue for venue in venues if venue.kind == "clinic"]
+    meant = {clinic.slug: clinic for clinic in [one for one in clinics if one.active] or clinics}
+    return meant[only_one(sorted(meant), kind="clinic")]
 
 
 def only_one(slugs: Sequence[str], *, kind: Literal["clinic", "venue"]) -> str:
@@ -155,9 +159,12 @@ ZONES_OF_NO_PLACE = frozenset({"localtime", "Factory"})
 """Listed with the others, but they mean another place on every machine, or none."""
 
 
-def checked(venue: Venue) -> Venue:
-    """The venue itself, or a sentence about what is wrong with it."""
-    queues.must_be_code("venue", venue.slug)
+def checked(venue: Venue, *, before: Venue | None = None) -> Venue:
+    """The venue itself, or a sentence about what is wrong with it. A code that it had before stays good."""
+    known = set() if before is None else set(_codes(before))
+    for kind, code in _codes(venue):
+        if (kind, code) not in known:
+            queues.must_be_code(kind, code)
     queues.must_have_name("venue", venue.slug, venue.name)
     if venue.zone not in available_timezones() - ZONES_OF_NO_PLACE:
         raise InvalidValue("zone", "zone", zone=venue.zone)
@@ -177,6 +184,14 @@ def checked(venue: Venue) -> Venue:
     return venue
 
 
+def _codes(venue: Venue) -> Iterator[tuple[str, str]]:
+    yield "venue", venue.slug
+    for queue in venue.queues:
+        yield from (("queue", code) for code in (queue.id, *queue.aliases))
+    yield from (("desk", desk.id) for desk in venue.desks)
+    yield from (("journey", way.id) for way in venue.journeys)
+
+
 def _check_codes(venue: Venue) -> None:
     digits, needed = venue.pin_digits, digits_for(len(venue.queues))
     if digits is not None and not needed <= digits <= LONGEST_PIN:
@@ -189,7 +204,6 @@ def _check_codes(venue: Venue) -> None:
 def _check_desks(venue: Venue) -> None:
     known = {queue.id for queue in venue.queues}
     for number, desk in enumerate(venue.desks):
-        queues.must_be_code("desk", desk.id)
         queues.must_have_name("desk", desk.id, desk.name)
         if any(desk.id == other.id for other in venue.desks[:number]):
             raise InvalidValue("desks", "two-desks", desk=desk.id)

@@ -5,7 +5,7 @@ mates, and a caller who goes away never cancels half of anything.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 from zlib import crc32
 
@@ -26,6 +26,7 @@ log = structlog.get_logger("dawr.engine")
 
 LONGEST_SLUG = 32
 CLINIC_SECONDS = 1.0
+VENUES_SECONDS = 1.0
 NO_CLINIC = (0.0, VenueId(""))
 READY_SECONDS = 1.0
 """How long it stays believed that the store takes commands: to ask it is a commit, and anybody may ask us."""
@@ -57,6 +58,8 @@ class Engine:
         self._venue_ids: dict[str, VenueId] = {}
         self._slugs: dict[VenueId, str] = {}
         self._only_clinic = NO_CLINIC
+        self._door_closed: Mapping[str, object] = {}
+        self._latest_venues: tuple[float, list[Venue]] = (0.0, [])
 
     async def do(
         self, venue_id: VenueId, operation: Operation[R], *, origin: Origin = NOBODY, under: Fence | None = None
@@ -121,14 +124,34 @@ class Engine:
 
         return await self._store.read(slugs.values(), look)
 
-    async def clinic(self, *, called: str) -> VenueId:
-        """The venue that the clinic door opens to.
+    async def latest_venues(self) -> list[Venue]:
+        """The same a second ago at most: anybody may ask, and there may be hundreds. The first one is seen at once."""
+        fresh_until, venues = self._latest_venues
+        now = self._loop().time()
+        if now >= fresh_until:
+            self._latest_venues = (now + VENUES_SECONDS if venues else 0.0, venues)
+            try:
+                venues = await self.venues()
+            except StoreFault:
+                self._latest_venues = (0.0, [])
+                raise
+            self._latest_venues = (now + VENUES_SECONDS if venues else 0.0, venues)
+        return venues
 
-        Which one is meant without a name is looked up once a second, by one for all: a venue may be added, or become
-        another kind.
-        """
-        if called:
-            return await self._clinic_called(called)
+    async def clinic(self, *, called: str) -> VenueId:
+        """The venue that the clinic door opens to. That it opens to none is logged once, and when why changes."""
+        try:
+            clinic = await (self._clinic_called(called) if called else self._the_only_clinic())
+        except UnknownVenue as refusal:
+            if refusal.facts != self._door_closed:
+                self._door_closed = refusal.facts
+                log.warning("clinic-door.closed", **refusal.facts)
+            raise
+        self._door_closed = {}
+        return clinic
+
+    async def _the_only_clinic(self) -> VenueId:
+        """Looked up once a second, by one for all: a venue may be added, or become another kind."""
         believed_until, clinic = self._only_clinic
         if self._loop().time() >= believed_until:
             self._only_clinic = (self._loop().time() + CLINIC_SECONDS if clinic else 0.0, clinic)

@@ -219,7 +219,7 @@ def _tell_what_happened(followed: Followed, published: Published, standing: Plac
         shared = channel is not None and channel.frame(published) is not None
         key = (form, by_link, b"" if shared else published.at)
         if key not in made:
-            made[key] = form.happened(published.event.kind, with_next if by_link else standing, key[2])
+            made[key] = form.happened(published.kind_for_visitor, with_next if by_link else standing, key[2])
         watcher.push(made[key])
 
 

@@ -48,6 +48,11 @@ class Published:
         self.frames: dict[Form, bytes | None] = {}
 
     @property
+    def kind_for_visitor(self) -> str:
+        """A call that nobody called out is a change like any other to whoever it is about."""
+        return "ticket.changed" if self.facts is not None and self.facts.unannounced else self.event.kind
+
+    @property
     def line_key(self) -> LineKey | None:
         facts = self.facts or self.reset
         queue_id = self.event.queue_id

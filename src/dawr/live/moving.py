@@ -78,4 +78,4 @@ class _Move:
         if standing.ticket.state in STATES_IN_LINE:
             retold = retold[:-1]
             fresh = form.present(standing, feed.at)
-        return b"".join([form.happened(p.event.kind, then, p.at) for p, then in retold]) + fresh
+        return b"".join([form.happened(p.kind_for_visitor, then, p.at) for p, then in retold]) + fresh

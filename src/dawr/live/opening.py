@@ -32,7 +32,7 @@ class Opening:
                 standing = retold.standing(published)
                 if standing is not None:
                     at = published.at if frame is None else b""
-                    self.frames.append(follow.form.happened(published.event.kind, standing, at))
+                    self.frames.append(follow.form.happened(published.kind_for_visitor, standing, at))
             if frame is not None:
                 self.frames.append(frame)
 

@@ -82,7 +82,7 @@ class SetUp(Operation[Venue], frozen=True):
         queues = tuple(
             msgspec.structs.replace(queue, state=states.get(queue.id, queue.state)) for queue in self.venue.queues
         )
-        venue = checked(msgspec.structs.replace(self.venue, id=tx.venue.id, queues=queues))
+        venue = checked(msgspec.structs.replace(self.venue, id=tx.venue.id, queues=queues), before=tx.venue)
         if venue.slug != tx.venue.slug:
             raise InvalidValue("slug", "slug-stays")
         for removed in sorted(states.keys() - {queue.id for queue in venue.queues}):

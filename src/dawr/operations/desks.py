@@ -87,8 +87,13 @@ class LookAtVenueNow(View[VenueSnapshot], frozen=True):
             tx.day,
             [tx.line(queue.id) for queue in tx.venue.queues],
             [desk_now(tx, desk) for desk in tx.venue.desks],
-            tx.search(Search("called", (tx.day, LATEST_CALLS))),
+            [call for call in tx.search(Search("called", (tx.day, LATEST_CALLS))) if _is_of_this_round(tx, call)],
         )
+
+
+def _is_of_this_round(tx: Transaction, call: Ticket) -> bool:
+    """After a reset the same number waits again; a queue may have been removed."""
+    return any(queue.id == call.queue_id and tx.line(queue.id).key == call.line_key for queue in tx.venue.queues)
 
 
 class DeskSnapshot(msgspec.Struct, frozen=True):

@@ -24,7 +24,7 @@ async def set_up_account(
         account = Account(AccountId(ids.token()), USERNAME, await passwords.hash(password), clock())
         await accounts.add(account)
     elif not await passwords.verify(password, account.password_hash):
-        await accounts.set_password(account.account_id, await passwords.hash(password))
+        await accounts.set_password(account.account_id, await passwords.hash(password), clock())
         await accounts.end_sessions(account.account_id)
     return account
 

@@ -27,8 +27,8 @@ class StoredAccounts:
     async def add(self, account: Account) -> bool:
         return await self._records.change_rows("add_account", *msgspec.structs.astuple(account)) == 1
 
-    async def set_password(self, account_id: AccountId, password_hash: str) -> None:
-        await self._records.change_rows("set_password", account_id, password_hash)
+    async def set_password(self, account_id: AccountId, password_hash: str, unlocked_at: int) -> None:
+        await self._records.change_rows("set_password", account_id, password_hash, unlocked_at)
 
     async def set_disabled(self, account_id: AccountId, disabled_at: int | None) -> None:
         await self._records.change_rows("set_disabled", account_id, disabled_at)

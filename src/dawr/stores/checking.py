@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 import msgspec
 
 from dawr.domain import Venue
+from dawr.domain.errors import Refused
 from dawr.stores.migrations import known
 from dawr.stores.session import Row
 
@@ -45,7 +46,7 @@ def _document(row: Row) -> str | None:
     venue_id, slug, document = row
     try:
         venue = msgspec.json.decode(document, type=Venue)
-    except (msgspec.MsgspecError, RecursionError):
+    except (msgspec.MsgspecError, RecursionError, Refused):
         return f"How venue {slug} is set up cannot be read: it was changed by hand. Restore a backup."
     if (venue.id, venue.slug) != (venue_id, slug):
         return f"How venue {slug} is set up is another venue's: it was changed by hand. Restore a backup."

@@ -14,6 +14,7 @@ import msgspec
 from dawr.domain import Line, QueueId, VenueId
 from dawr.ports import Clock
 from dawr.stores import reasons
+from dawr.stores.data_directory import Mark
 from dawr.stores.migrations import journal
 from dawr.stores.moving import (
     ALWAYS_THERE,
@@ -27,6 +28,7 @@ from dawr.stores.moving import (
     digest_of,
     opened,
     tables_of,
+    without_secrets,
 )
 from dawr.stores.session import Row, all_statements, line_of
 
@@ -64,18 +66,11 @@ class Left(msgspec.Struct, frozen=True):
 
 
 @asynccontextmanager
-async def leaving(url: str, database: Path, *, identity: str, left_for: str, clock: Clock) -> AsyncIterator[Left]:
-    """Keep everybody out of PostgreSQL while the directory is made ready, and for good if that succeeds.
-
-    `identity` is that of the database which the directory has moved to; a mark of an earlier version has none.
-    """
+async def leaving(url: str, database: Path, *, mark: Mark, left_for: str, clock: Clock) -> AsyncIterator[Left]:
+    """Keep everybody out of PostgreSQL while the directory is made ready, and for good if that succeeds."""
     sql = all_statements("postgres")
     async with _asked(url) as there:
-        if identity and await there.fetchval(sql["this_database"]) != identity:
-            raise MoveFailed(
-                "That database is not the one that this directory moved to, so nobody knows what was given there. "
-                "Name the right one with --from."
-            )
+        await _must_be_the_one(there, url, mark)
         await _must_be_up_to_date(there, clock)
         await _refuse_while_used(there)
         async with there.transaction():
@@ -117,6 +112,18 @@ async def _asked(url: str) -> AsyncIterator[Connection]:
         ) from error
     finally:
         await there.close(timeout=CONNECT_SECONDS)
+
+
+async def _must_be_the_one(there: Connection, url: str, mark: Mark) -> None:
+    """A mark of an earlier version has no identity: it is where it was, and no copy of it."""
+    sql = all_statements("postgres")
+    this = await there.fetchval(sql["this_database"])
+    is_copy = this != (mark.identity or await there.fetchval(sql["identity"]))
+    if is_copy or not (mark.identity or without_secrets(url) == mark.place):
+        raise MoveFailed(
+            "That database is not the one that this directory moved to, so nobody knows what was given there. "
+            f"Name the right one with --from: it was {mark.place}."
+        )
 
 
 async def _must_be_up_to_date(there: Connection, clock: Clock) -> None:

@@ -7,7 +7,8 @@ from typing import Any, Protocol
 import msgspec
 
 from dawr.domain import Event, Head, Line, LineKey, Ticket, Venue, VenueId, Visit
-from dawr.ports import BULK_STEP, Changes, Clock, Kind, Rows, Wants
+from dawr.domain.errors import Refused
+from dawr.ports import BULK_STEP, Changes, Clock, Kind, Rows, StoreAway, Wants
 from dawr.reliability.migrations import Owners
 from dawr.reliability.statements import read_statements
 from dawr.stores.migrations import OWNERS
@@ -38,7 +39,7 @@ class VenueCache:
         missing = [(venue_id,) for venue_id in heads if venue_id not in venues]
         if missing:
             for (document,) in await gateway.fetch("venues_by_id", missing):
-                venue = msgspec.json.decode(document, type=Venue)
+                venue = _read(document)
                 head = heads[venue.id]
                 self._venues[venue.id] = (head.epoch, head.config_version, venue)
                 venues[venue.id] = venue
@@ -47,6 +48,14 @@ class VenueCache:
     def _cached(self, head: Head) -> Venue | None:
         epoch, version, venue = self._venues.get(head.venue_id, (None, None, None))
         return venue if (epoch, version) == (head.epoch, head.config_version) else None
+
+
+def _read(document: bytes) -> Venue:
+    """What the rules say about hours is for whoever writes them, and not for visitors of a set-up that is damaged."""
+    try:
+        return msgspec.json.decode(document, type=Venue)
+    except Refused as error:
+        raise StoreAway("How a venue is set up cannot be read: `dawr check` names it") from error
 
 
 class RowSession:

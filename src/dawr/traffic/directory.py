@@ -26,4 +26,4 @@ class TrafficDirectory:
 
 def traffic_in(data: str | Path) -> TrafficDirectory:
     """That of an installation: `traffic` in its data directory."""
-    return TrafficDirectory(Path(data) / "traffic")
+    return TrafficDirectory(Path(data).absolute() / "traffic")

@@ -67,7 +67,7 @@ class Auth:
     def known_browser(self, raw: RawRequest, account: Account | None) -> str | None:
         """Which of the account's browsers this is, by the cookie of an earlier sign-in; None: one that is not known."""
         marks = self._given_cookie(raw, KNOWN_BROWSER)
-        return None if account is None or not marks else self._browsers.recognise(account, marks)
+        return self._browsers.recognise(account, marks) if marks else None
 
     def remember_browser(self, raw: RawRequest, account: Account) -> Header:
         """The cookie of a sign-in, for the next ones."""

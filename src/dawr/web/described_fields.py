@@ -20,6 +20,7 @@ from msgspec import inspect as types
 Json = dict[str, Any]
 
 NONE = re.compile(r"\bNone\b")
+WHEN_NULL = re.compile(r"; null\b[^.]*")
 REFERENCE = "$ref"
 KINDS: Mapping[str, type | tuple[type, ...]] = {
     "string": str,
@@ -67,7 +68,11 @@ def describe(components: Mapping[str, Json], kinds: Iterable[Any], fields: Field
             rule = component.get("properties", {}).get(field.encode_name)
             if rule is not None:
                 said = _said(rule, component["title"], field.encode_name, texts.get(field.name), fields)
-                rule["description"] = NONE.sub("null", said)
+                rule["description"] = NONE.sub("null", said) if _may_be_null(rule) else WHEN_NULL.sub("", said)
+
+
+def _may_be_null(rule: Json) -> bool:
+    return any(one.get("type") == "null" for one in rule.get("anyOf", ())) or None in rule.get("enum", ())
 
 
 def _name(cls: Any) -> str:  # noqa: ANN401 - a type, or a generic one of something

@@ -124,7 +124,7 @@ class Endpoint:
         if named_by is None:
             return VenueId(""), "", ""
         if named_by == "clinic":
-            clinic = await engine.clinic(called=self._parts.settings.clinic_venue)
+            clinic = await self._clinic()
             return clinic, await engine.slug_of(clinic), ""
         asked_for = params[named_by]
         if any(len(param) > LONGEST_PARAMETER or not param.isprintable() for param in params.values()):
@@ -141,6 +141,13 @@ class Endpoint:
                 return VenueId(""), name, ""
             raise
         return venue_id, await engine.slug_of(venue_id), code
+
+    async def _clinic(self) -> VenueId:
+        """Why the door is closed is for whoever runs it, in the log and by `dawr check`: it names venues."""
+        try:
+            return await self._parts.engine.clinic(called=self._parts.settings.clinic_venue)
+        except UnknownVenue:
+            raise UnknownVenue(why="not-set-up") from None
 
     def _as_asked_for(self, raw: RawRequest, slug: str) -> str:
         """A venue is refused by the name it was asked for by: its id tells a stranger no slug."""

@@ -107,7 +107,7 @@ class Limits:
         if self._on:
             verdict = await self._limiter.charge(self._pin, self._address(raw))
             if not verdict.allowed:
-                raise self.refusal(verdict)
+                raise self.refusal(verdict, minutes=-(-verdict.reset_seconds // MINUTE))
             await self.give_back(verdict)
 
     async def charge_pin(self, raw: RawRequest) -> None:

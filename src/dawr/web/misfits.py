@@ -12,22 +12,30 @@ from msgspec import inspect
 from dawr.web.problems import Fact
 
 PART = re.compile(r"\.([^.\[]+)|\[(?:\d+|\.\.\.)\]")
-FIELD = re.compile(r"(missing required|contains unknown) field `([^`]*)`")
+MISSING = re.compile(r"missing required field `(.*)`")
+UNKNOWN = re.compile(r"Object contains unknown field `(.*?)`(?: - at `\$(.*)`)?", re.DOTALL)
+LONGEST_FIELD = 64
 Kind = inspect.Type
 
 
 def misfit(error: msgspec.ValidationError, kind: type[Any]) -> dict[str, Fact]:
     """The field, why it does not fit, and what would."""
-    sentence, _, path = str(error).partition(" - at `$")
-    path = path.removesuffix("`")
-    if named := FIELD.search(sentence):
-        which = "missing" if named[1].startswith("missing") else "unknown"
-        path = f"{path}.{named[2]}"
-        expected = _expected(_at(inspect.type_info(kind), path)) if which == "missing" else {}
-        return {"field": path.lstrip("."), **_told(expected, which)}
-    field = path.lstrip(".")
+    if unknown := UNKNOWN.fullmatch(str(error)):
+        return {"field": _field(f"{unknown[2] or ''}.{unknown[1]}"), "why": "unknown"}
+    sentence, _, path = str(error).rpartition(" - at `")
+    sentence, path = (sentence, path.rpartition("$")[2].removesuffix("`")) if sentence else (path, "")
+    missing = MISSING.search(sentence)
+    if missing:
+        path = f"{path}.{missing[1]}"
     expected = _expected(_at(inspect.type_info(kind), path))
-    return {"field": field or "body", **_told(expected, _why(sentence, expected))}
+    return {"field": _field(path), **_told(expected, "missing" if missing else _why(sentence, expected))}
+
+
+def _field(path: str) -> str:
+    """As it can be told: whoever sends a field names it, at any length and in any characters."""
+    begins = path.lstrip(".")[: 4 * LONGEST_FIELD]
+    shown = "".join(letter for letter in begins if letter.isprintable() and letter != "`").strip()
+    return shown[:LONGEST_FIELD] or "body"
 
 
 def _told(expected: dict[str, Fact], why: str) -> dict[str, Fact]:
@@ -35,17 +43,16 @@ def _told(expected: dict[str, Fact], why: str) -> dict[str, Fact]:
 
 
 def _why(sentence: str, expected: dict[str, Fact]) -> str:
+    has_bounds = not expected.keys().isdisjoint({"least", "most"})
+    if "choices" in expected and (sentence.startswith("Invalid enum value") or "got" not in sentence):
+        return "choice"
     if "matching regex" in sentence:
         return str(expected.get("rule", "pattern"))
-    if "choices" in expected and ("enum value" in sentence or "got" not in sentence):
-        return "choice"
-    if "of length" in sentence:
-        return "length"
+    if "of length" in sentence and has_bounds:
+        return "missing" if sentence.endswith("of length >= 1") else "length"
     if "got `" in sentence:
         return "kind"
-    if "`int`" in sentence or "`float`" in sentence:
-        return "range"
-    return "other"
+    return "range" if expected.get("expected") == "number" and has_bounds else "other"
 
 
 def _at(found: Kind | None, path: str) -> Kind | None:
@@ -84,7 +91,9 @@ def _expected(kind: Kind | None) -> dict[str, Fact]:
         told.setdefault("expected", NAMES.get(type(one), "other"))
         if isinstance(one, inspect.LiteralType):
             told["choices"] = [str(value) for value in one.values]
-        if isinstance(one, inspect.IntType | inspect.FloatType):
+        if isinstance(one, inspect.IntType):
+            told |= _bounds(one.ge, one.le if one.lt is None else one.lt - 1)
+        if isinstance(one, inspect.FloatType):
             told |= _bounds(one.ge, one.le)
         if isinstance(one, inspect.StrType):
             told |= _bounds(one.min_length, one.max_length)

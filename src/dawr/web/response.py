@@ -14,7 +14,18 @@ JSON: Header = (b"content-type", b"application/json")
 PROBLEM_JSON: Header = (b"content-type", b"application/problem+json")
 HTML: Header = (b"content-type", b"text/html; charset=utf-8")
 EVENT_STREAM: Header = (b"content-type", b"text/event-stream; charset=utf-8")
+CSS: Header = (b"content-type", b"text/css; charset=utf-8")
+JAVASCRIPT: Header = (b"content-type", b"text/javascript; charset=utf-8")
+SVG: Header = (b"content-type", b"image/svg+xml")
+ASSETS = frozenset({CSS, JAVASCRIPT, SVG})
+"""The same for everybody until the next release."""
+
 NOT_STORED: Header = (b"cache-control", b"no-store")
+STORED: Header = (b"cache-control", b"public, max-age=300")
+
+NO_REFERRER: Header = (b"referrer-policy", b"no-referrer")
+SAME_ORIGIN: Header = (b"referrer-policy", b"same-origin")
+"""Other sites learn nothing either. A browser names its page's origin to us with a form, by which we know our own."""
 
 SECURITY_HEADERS: tuple[Header, ...] = (
     (
@@ -22,7 +33,7 @@ SECURITY_HEADERS: tuple[Header, ...] = (
         b"default-src 'none'; base-uri 'none'; object-src 'none'; frame-ancestors 'none'; form-action 'self'",
     ),
     (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
+    NO_REFERRER,
     (b"cross-origin-resource-policy", b"same-origin"),
 )
 """What every answer says to a browser: run nothing, frame nothing, guess nothing, tell nobody where you came from."""
@@ -35,9 +46,9 @@ PAGE_SECURITY_HEADERS: tuple[Header, ...] = (
             b"base-uri 'none'; object-src 'none'; frame-ancestors 'none'; form-action 'self'"
         ),
     ),
-    *SECURITY_HEADERS[1:],
+    *(header for header in SECURITY_HEADERS[1:] if header != NO_REFERRER),
 )
-"""A page may have our own styles, pictures and scripts, and nothing inline."""
+"""A page may have our own styles, pictures and scripts, and nothing inline. Its referrer policy is its own."""
 
 HSTS: Header = (b"strict-transport-security", b"max-age=31536000; includeSubDomains")
 """Only over an encrypted connection: a year of https for this host and all below it."""
@@ -62,7 +73,8 @@ def answered(answer: object, *, status: int = 200, headers: tuple[Header, ...] =
 
 def headers_of_kind(kind: Header) -> tuple[Header, ...]:
     """What every answer of a kind says, whoever asks."""
-    return (kind, NOT_STORED, *(PAGE_SECURITY_HEADERS if kind == HTML else SECURITY_HEADERS))
+    stored = STORED if kind in ASSETS else NOT_STORED
+    return (kind, stored, *(PAGE_SECURITY_HEADERS if kind == HTML else SECURITY_HEADERS))
 
 
 def headers_of_one(correlation_id: str, body: bytes | None) -> list[Header]:

@@ -3,7 +3,9 @@
 A message is a text with `{facts}` in it, or a choice: `{"by": fact, …}` has a message for each value of
 that fact, for each plural category of a number as CLDR names them (`zero` to `other`), `none` where there is
 no such fact, and `other` for the rest. A fact that is a word of ours, like a state or a field, is told as
-the language has it.
+the language has it. Where one writes from right to left any other fact is put in an isolate of Unicode's
+bidirectional algorithm: without it "+974…" and "08:00-16:00" are shown in the wrong order. Examples that are
+part of a text have theirs in the file (U+2066 … U+2069), around the facts in them.
 """
 
 import re
@@ -15,13 +17,20 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from dawr.domain.errors import Refused
+from dawr.domain.ticket import JOINERS
 
 Message: TypeAlias = str | Mapping[str, "Message"]
 
 ENGLISH: Final = "en"
 LANGUAGES: Final = (ENGLISH, "ar", "zh")
+RIGHT_TO_LEFT: Final = frozenset({"ar"})
+LEFT_TO_RIGHT, BY_FIRST_LETTER, END = "\u2066", "\u2068", "\u2069"
+ISOLATE = re.compile(f"({LEFT_TO_RIGHT}[^{END}]*{END})")
+WITHOUT_ISOLATES = dict.fromkeys(map(ord, (LEFT_TO_RIGHT, BY_FIRST_LETTER, END)))
 MOST_PREFERENCES = 20
 LONGEST_PREFERENCES = 200
+NO_VALUES: Final = frozenset({"by", "none"})
+"""Keys of a choice that no value of its fact means: a desk may be called so."""
 
 
 class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -29,6 +38,7 @@ class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     language: str
     """What those who speak it call it."""
+    list_separator: str
     problems: Mapping[str, Mapping[str, Any]]  # of messages, which the decoder cannot know: they are in themselves
     """By code: the title, and the detail."""
     misfits: Mapping[str, Any]
@@ -43,8 +53,10 @@ def say(message: Message, facts: Mapping[str, object], language: str) -> str:
     """The message with the facts in it."""
     while not isinstance(message, str):
         message = _chosen(message, facts, language)
-    terms = words_in(language).terms
-    return message.format_map(_Facts({name: _told(terms, name, fact) for name, fact in facts.items()}))
+    told = _Facts({name: _told(name, fact, language) for name, fact in facts.items()})
+    parts = [part.format_map(told) for part in ISOLATE.split(message)]
+    parts[1::2] = [f"{LEFT_TO_RIGHT}{part.translate(WITHOUT_ISOLATES)}{END}" for part in parts[1::2]]
+    return "".join(parts)
 
 
 @cache
@@ -69,16 +81,18 @@ def sentence_of(refusal: Refused, language: str = ENGLISH) -> str:
     return say(problem_in(language, refusal.code)["detail"], refusal.facts, language)
 
 
-@lru_cache(maxsize=256)
 def preferred(accept_language: bytes) -> str:
     """Which of our languages a caller likes best, by their `Accept-Language`; English if none."""
+    return _preferred(accept_language[:LONGEST_PREFERENCES])
+
+
+@lru_cache(maxsize=256)
+def _preferred(accept_language: bytes) -> str:
     liked: list[tuple[float, str]] = []
-    for place, entry in enumerate(
-        accept_language[:LONGEST_PREFERENCES].decode("latin-1").split(",")[:MOST_PREFERENCES]
-    ):
-        tag, _, parameters = entry.strip().partition(";")
-        language = ENGLISH if tag == "*" else tag.partition("-")[0].lower()
-        weight = _weight(parameters.strip())
+    for place, entry in enumerate(accept_language.decode("latin-1").split(",")[:MOST_PREFERENCES]):
+        tag, _, parameters = entry.partition(";")
+        language = ENGLISH if tag.strip() == "*" else tag.strip().partition("-")[0].lower()
+        weight = _weight(parameters)
         if language in LANGUAGES and weight > 0:
             liked.append((weight - place / 1e6, language))
     return max(liked, default=(0, ENGLISH))[1]
@@ -86,7 +100,7 @@ def preferred(accept_language: bytes) -> str:
 
 def _weight(parameters: str) -> float:
     name, _, value = parameters.partition("=")
-    if name.strip() != "q":
+    if name.strip().lower() != "q":
         return 1.0
     try:
         return min(float(value), 1.0)
@@ -98,18 +112,27 @@ def _chosen(choice: Mapping[str, Message], facts: Mapping[str, object], language
     fact = facts.get(str(choice["by"]))
     if fact is None and "none" in choice:
         return choice["none"]
-    if str(fact) in choice:
+    if str(fact) in choice and str(fact) not in NO_VALUES:
         return choice[str(fact)]
     if isinstance(fact, int) and (form := PLURAL_FORM[language](abs(fact))) in choice:
         return choice[form]
     return choice["other"]
 
 
-def _told(terms: Mapping[str, Mapping[str, str]], name: str, fact: object) -> object:
+def _told(name: str, fact: object, language: str) -> object:
     if isinstance(fact, list):
-        return ", ".join(str(one) for one in fact)
-    known = terms.get(name, {}).get(fact) if isinstance(fact, str) else None
-    return known or (_humanised(str(fact)) if name == "field" else fact)
+        return words_in(language).list_separator.join(_shown(str(one), language) for one in fact)
+    if not isinstance(fact, str):
+        return fact
+    known = words_in(language).terms.get(name, {}).get(fact)
+    return known or _shown(_humanised(fact) if name == "field" else fact, language)
+
+
+def _shown(text: str, language: str) -> str:
+    """Without what cannot be shown, so that nothing in it changes how the rest of the sentence is read."""
+    if not text.isprintable():
+        text = "".join(letter for letter in text if letter.isprintable() or ord(letter) in JOINERS)
+    return f"{BY_FIRST_LETTER}{text}{END}" if language in RIGHT_TO_LEFT else text
 
 
 def _humanised(field: str) -> str:

@@ -33,7 +33,6 @@ async def look_at_database(settings: Settings, report: Report) -> None:
             if settings.database_url:
                 await _look_at_clock(store, report)
             records = cast("Records", store)
-            await _look_whether_left(records, report)
             await _look_at_indexes(records, settings, report)
             await _look_at_rows(store, settings, report)
             for row in await records.select_rows("server_facts"):
@@ -65,15 +64,6 @@ async def _look_at_clock(store: Store, report: Report) -> None:
         report.fine("PostgreSQL answers, and its clock and ours agree.", about="database")
 
 
-async def _look_whether_left(records: Records, report: Report) -> None:
-    for (left_for,) in await records.select_rows("left_for"):
-        if left_for is not None:
-            report.warn(
-                f"The installation of this database went back to {left_for}, and gives no numbers here.",
-                about="database",
-            )
-
-
 async def _look_at_indexes(records: Records, settings: Settings, report: Report) -> None:
     """Some of them are what makes a number unique, whatever else goes wrong."""
     present = {name for (name,) in await records.select_rows("index_names")}
@@ -103,12 +93,17 @@ async def _look_at_rows(store: Store, settings: Settings, report: Report) -> Non
 
 
 async def _look_at_clinic(store: Store, settings: Settings, report: Report) -> None:
-    """Without a clinic nobody comes through that door; with one that is not found, everybody is sent away."""
+    """Without a clinic nobody comes through that door; where one was named and is not found, everybody is sent away.
+
+    With several, who has set nothing may not use that door at all.
+    """
     try:
         clinic_among(await Engine(store, bootstrap.system.now).venues(), called=settings.clinic_venue)
     except UnknownVenue as refusal:
-        if settings.clinic_venue or refusal.facts.get("why") != "no-clinic":
+        if settings.clinic_venue:
             report.wrong(sentence_of(refusal), about="settings")
+        elif refusal.facts.get("why") != "no-clinic":
+            report.warn(sentence_of(refusal), about="settings")
 
 
 def look_at_facts(row: Row, settings: Settings, report: Report) -> None:

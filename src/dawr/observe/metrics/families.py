@@ -20,6 +20,8 @@ class Family(msgspec.Struct, frozen=True):
     """The upper ends of a histogram's buckets, but for the last, which has none."""
     several: Literal["sum", "least", "most"] = "sum"
     """What the gauges of several processes come to."""
+    shared: Literal["sum", "most"] = "most"
+    """What those of one process come to that share a series, because there are too many."""
 
     @property
     def width(self) -> int:
@@ -42,7 +44,7 @@ CALLS = Family("dawr_calls_total", "counter", "Tickets called.", ("venue", "queu
 WAIT_SECONDS = Family(
     "dawr_wait_seconds", "histogram", "How long whoever was called had waited.", ("venue",), WAIT_BOUNDS
 )
-WAITING = Family("dawr_waiting", "gauge", "People who wait now.", ("venue", "queue"))
+WAITING = Family("dawr_waiting", "gauge", "People who wait now.", ("venue", "queue"), several="most", shared="sum")
 LONGEST_WAIT_SECONDS = Family(
     "dawr_longest_wait_seconds",
     "gauge",

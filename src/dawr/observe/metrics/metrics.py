@@ -119,7 +119,8 @@ class Metrics:
         values: dict[int, float] = {}
         for labels, value in table.items():
             offset = self._offset(family, *labels)
-            values[offset] = text.together(family, [values[offset]], [value])[0] if offset in values else value
+            before = values.get(offset, 0.0)
+            values[offset] = before + value if family.shared == "sum" else max(before, value)
         for gone in self._tables.get(family, set()) - values.keys():
             self._words[gone] = text.UNTOLD
         for offset, value in values.items():

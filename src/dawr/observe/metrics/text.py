@@ -38,7 +38,7 @@ def merged(regions: Iterable[Region]) -> dict[Family, Samples]:
 
 
 def together(family: Family, some: list[float], more: list[float]) -> list[float]:
-    """What two processes say, or two queues that share a series."""
+    """What two processes say."""
     if family.several == "sum":
         return [one + other for one, other in zip(some, more, strict=True)]
     return [(min if family.several == "least" else max)(some[0], more[0])]

@@ -25,7 +25,7 @@ from dawr.web.pages.rendering import page, words_of_pages
 from dawr.web.password_tries import WrongPassword
 from dawr.web.problems import BadRequest, Problem, problem_of
 from dawr.web.raw_request import read_body
-from dawr.web.response import HTML, Response
+from dawr.web.response import HTML, SAME_ORIGIN, Response
 from dawr.web.routes import Parts, Request, Route
 from dawr.web.wording import LANGUAGES, words_in
 
@@ -100,7 +100,7 @@ async def _enter(parts: Parts, request: Request[None], owner: OwnerForm) -> Resp
     _, who, cookies = await sign_in(parts, signing_in)
     if b"Secure" in cookies[0][1] and not parts.clients.is_secure(request.raw.scope):
         return await start_page(parts, request.raw, who.account.username, who.role_at, stays=False)
-    return Response(303, b"", ((b"location", b"/"), *cookies), HTML)
+    return Response(303, b"", ((b"location", b"/"), SAME_ORIGIN, *cookies), HTML)
 
 
 async def _enter_again(parts: Parts, request: Request[None], typed: Mapping[str, str]) -> Response:

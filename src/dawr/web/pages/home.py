@@ -41,9 +41,11 @@ async def start_page(
     stays: bool = True,
 ) -> Response:
     """Which places are here; for an owner, what to do next. `stays`: whether their browser stays signed in."""
-    venues = await parts.engine.venues()
+    venues = await (parts.engine.latest_venues() if username is None else parts.engine.venues())
     active = [venue for venue in venues if venue.active]
-    own = next((venue for venue in venues if username is not None and role_at(venue.id) == "owner"), None)
+    owned = [venue for venue in venues if username is not None and role_at(venue.id) == "owner"]
+    own = owned[0] if owned else None
+    typed = _typed(parts.settings) if len(owned) == len(venues) else ("dawr", "")
     url = _url(parts, raw)
     return page(
         "home.html",
@@ -55,7 +57,7 @@ async def start_page(
         username=username,
         stays=stays,
         own=own,
-        steps=() if own is None else _steps(own, url, *_typed(parts.settings)),
+        steps=() if own is None else _steps(own, url, *typed),
         url=url,
     )
 
@@ -78,7 +80,10 @@ def _steps(venue: Venue, url: str, dawr: str, data: str) -> tuple[Step, ...]:
 
 
 def _typed(settings: Settings) -> tuple[str, str]:
-    """What the program is called where this one was started, and how it finds this one's data."""
+    """What the program is called where this one was started, and how it finds this one's data.
+
+    Those are paths of the machine: only for an owner of all that runs on it.
+    """
     program = Path(sys.argv[0])
     called = str(program) if program.name == "dawr" and shutil.which("dawr") is None else "dawr"
     elsewhere = settings.data != Settings().data and not settings.database_url

@@ -8,17 +8,25 @@ import jinja2
 import msgspec
 
 from dawr.web.problems import OUR_FAULT, Problem
-from dawr.web.response import HTML, Header, Response
-from dawr.web.wording import ENGLISH, name_in, say, words_in
+from dawr.web.response import HTML, NO_REFERRER, SAME_ORIGIN, Header, Response
+from dawr.web.wording import ENGLISH, RIGHT_TO_LEFT, name_in, say, words_in
 
 BY_LANGUAGE: Header = (b"vary", b"accept-language")
-RIGHT_TO_LEFT = frozenset({"ar"})
 
 
 def page(
-    name: str, language: str = ENGLISH, *, status: int = 200, headers: tuple[Header, ...] = (), **facts: object
+    name: str,
+    language: str = ENGLISH,
+    *,
+    status: int = 200,
+    headers: tuple[Header, ...] = (),
+    referrer: Header = SAME_ORIGIN,
+    **facts: object,
 ) -> Response:
-    """In the visitor's language: `say` has the words of pages, `named` what places and queues are called."""
+    """In the visitor's language: `say` has the words of pages, `named` what places and queues are called.
+
+    A page whose address is a secret names it to nobody, by `referrer`; then it can have no form.
+    """
     template = _templates().get_template(name)
     body = template.render(
         facts,
@@ -27,7 +35,7 @@ def page(
         say=words_of_pages(language),
         named=partial(name_in, language),
     )
-    return Response(status, body.encode(), (*headers, BY_LANGUAGE), HTML)
+    return Response(status, body.encode(), (*headers, referrer, BY_LANGUAGE), HTML)
 
 
 def problem_page(problem: Problem, language: str, correlation_id: str, *, by_rule: bool) -> Response:
@@ -37,6 +45,7 @@ def problem_page(problem: Problem, language: str, correlation_id: str, *, by_rul
         language,
         status=problem.status,
         headers=problem.headers_of_response(),
+        referrer=NO_REFERRER,
         problem=problem,
         correlation_id=correlation_id if problem.status >= OUR_FAULT else None,
     )

@@ -4,7 +4,7 @@ from dawr.domain import Link
 from dawr.domain.errors import UnknownVisit
 from dawr.operations.visits import LookAtVisit, Whereabouts
 from dawr.web.pages.rendering import page
-from dawr.web.response import Header, Response
+from dawr.web.response import NO_REFERRER, Header, Response
 from dawr.web.routes import Parts, Request, Route
 
 NOT_INDEXED: Header = (b"x-robots-tag", b"noindex")
@@ -21,6 +21,7 @@ async def show(parts: Parts, request: Request[None]) -> Response:
         "visit.html",
         request.raw.language,
         headers=(NOT_INDEXED,),
+        referrer=NO_REFERRER,
         venue=seen.venue,
         joined=joined,
         state=_state(seen),

@@ -59,12 +59,12 @@ UPDATE installation SET left_for = $1;
 
 -- name: shut
 -- Whoever was cut off while it was left, and comes back, can change nothing either; nor can one of an earlier version.
-CREATE FUNCTION dawr_left() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION installation_left() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     RAISE EXCEPTION 'the installation of this database went back to %', (SELECT left_for FROM installation)
         USING ERRCODE = 'read_only_sql_transaction';
 END $$;
-CREATE TRIGGER dawr_left BEFORE INSERT OR UPDATE OR DELETE ON heads FOR EACH STATEMENT EXECUTE FUNCTION dawr_left();
+CREATE TRIGGER installation_left BEFORE INSERT OR UPDATE OR DELETE ON heads FOR EACH STATEMENT EXECUTE FUNCTION installation_left();
 
 -- name: left_for
 SELECT left_for FROM installation;

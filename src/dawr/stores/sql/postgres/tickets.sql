@@ -268,7 +268,8 @@ CROSS JOIN LATERAL (
 ) AS t;
 
 -- name: tickets_called
--- The latest calls of a day in all queues, called again or not. Who was finished without one has its time all the same.
+-- The latest calls of a day in all queues, called again or not. Who was finished without one was called and started at
+-- the same moment.
 SELECT
     t.venue_id, t.ticket_id, t.queue_id, t.day, t.round, t.number, t.label, t.priority, t.sequence,
     t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
@@ -279,7 +280,7 @@ FROM unnest($1::text[], $2::text[], $3::int[]) AS k (venue_id, day, step)
 CROSS JOIN LATERAL (
     SELECT * FROM tickets AS s
     WHERE s.venue_id = k.venue_id AND s.day = k.day AND s.called_at IS NOT NULL
-        AND s.finished_at IS DISTINCT FROM s.called_at
+        AND s.started_at IS DISTINCT FROM s.called_at
     ORDER BY greatest(s.called_at, s.recalled_at) DESC
     LIMIT k.step
 ) AS t;

@@ -12,7 +12,7 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6)
 ON CONFLICT (username) DO NOTHING;
 
 -- name: set_password
-UPDATE accounts SET password_hash = ?2 WHERE account_id = ?1;
+UPDATE accounts SET password_hash = ?2, unlocked_at = ?3 WHERE account_id = ?1;
 
 -- name: set_disabled
 UPDATE accounts SET disabled_at = ?2 WHERE account_id = ?1;

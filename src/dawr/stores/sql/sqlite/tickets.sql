@@ -189,13 +189,14 @@ ORDER BY number DESC
 LIMIT ?7;
 
 -- name: tickets_called
--- The latest calls of a day in all queues, called again or not. Who was finished without one has its time all the same.
+-- The latest calls of a day in all queues, called again or not. Who was finished without one was called and started at
+-- the same moment.
 SELECT
     venue_id, ticket_id, queue_id, day, round, number, label, priority, sequence, state, visitor,
     open_key, visit_id, issued_at, version, desk_id, recalls, called_at, recalled_at, started_at,
     finished_at, missed_at, rejoined_at, held_at, resumed_at, left_at, expired_at, from_ticket_id,
     previous, name, party_size, area, stage, prioritized_at, extended_at
 FROM tickets
-WHERE venue_id = ?1 AND day = ?2 AND called_at IS NOT NULL AND finished_at IS NOT called_at
+WHERE venue_id = ?1 AND day = ?2 AND called_at IS NOT NULL AND started_at IS NOT called_at
 ORDER BY max(called_at, coalesce(recalled_at, called_at)) DESC
 LIMIT ?3;

@@ -2,4 +2,4 @@
 -- not in it, so taking one costs nothing more; and no other statement asks for tickets with a call.
 
 CREATE INDEX tickets_called ON tickets (venue_id, day, (greatest(called_at, recalled_at)) DESC)
-WHERE called_at IS NOT NULL;
+WHERE called_at IS NOT NULL AND started_at IS DISTINCT FROM called_at;
