@@ -22,7 +22,8 @@ def everybodys_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def everybody(everybodys_data: Path) -> Iterator[Api]:
     """One installation for all tests of the API: each uses queues and names of its own."""
     world = create_world(everybodys_data)
-    with DawrServer(everybodys_data.parent, "serve", DAWR_DATA=everybodys_data) as server:
+    settings = {"DAWR_CLINIC_VENUE": "clinic"}  # tests make clinics of their own
+    with DawrServer(everybodys_data.parent, "serve", DAWR_DATA=everybodys_data, **settings) as server:
         yield Api(server.url, world)
 
 

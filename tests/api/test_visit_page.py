@@ -105,6 +105,7 @@ def test_a_desk_may_have_any_code(api: Api, desk: str) -> None:
     slug, owner = a_new("place"), "owner@clinic"
     set_up = {
         "name": {"en": "A place"},
+        "kind": "office",
         "zone": "UTC",
         "queues": [{"id": "main", "name": {"en": "Main"}}],
         "desks": [{"id": desk, "name": {"en": "The blue door"}, "queues": ["main"]}],
