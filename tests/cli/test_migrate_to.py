@@ -259,7 +259,7 @@ def test_settings_of_the_other_side_may_be_there_already(
 CANNOT_BE = [
     ("mysql://dawr:hunter2@db/dawr", "must begin with postgresql://"),
     ("postgresql://dawr:hunter2@127.0.0.1:1/dawr", "PostgreSQL cannot be reached: "),
-    ("postgresql://dawr:hun/ter2@127.0.0.1/dawr", "The address after --to cannot be used"),
+    ("postgresql://dawr:hun/ter2@127.0.0.1/dawr", "The address of PostgreSQL cannot be used"),
 ]
 
 

@@ -32,6 +32,16 @@ async def store(database: Database) -> AsyncIterator[Store]:
 
 
 @pytest.fixture
+async def source(tmp_path: Path) -> SqliteDatabase:
+    """A file to be moved: migrated, and without a row of anybody's."""
+    database = SqliteDatabase(tmp_path / "dawr.sqlite")
+    store = await database.open()
+    await store.migrate()
+    await store.close()
+    return database
+
+
+@pytest.fixture
 def clock() -> DrivenClock:
     """What the rules take for now."""
     return DrivenClock()

@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import apsw
@@ -52,16 +51,6 @@ WAITS_TO_MIGRATE = """
 SELECT 1 FROM pg_locks JOIN pg_database AS d ON d.oid = database
 WHERE locktype = 'advisory' AND NOT granted AND d.datname = current_database()
 """
-
-
-@pytest.fixture
-async def source(tmp_path: Path) -> SqliteDatabase:
-    """Migrated, and without a row of anybody's."""
-    database = SqliteDatabase(tmp_path / "dawr.sqlite")
-    store = await database.open()
-    await store.migrate()
-    await store.close()
-    return database
 
 
 @pytest.fixture
@@ -383,7 +372,7 @@ async def test_a_server_that_starts_during_the_copy_waits_for_it(
 
 @pytest.mark.parametrize("place", ["127.0.0.1:99999/dawr", "127.0.0.1:port/dawr"])
 async def test_an_address_that_cannot_be_is_a_sentence_without_its_password(source: SqliteDatabase, place: str) -> None:
-    with pytest.raises(MoveFailed, match="address after --to cannot be used") as failed:
+    with pytest.raises(MoveFailed, match="address of PostgreSQL cannot be used") as failed:
         await move(source, PostgresDatabase(f"postgresql://dawr:hunter2@{place}"))
 
     assert "hunter2" not in str(failed.value)

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
@@ -14,15 +13,6 @@ from dawr.stores.moving_back import leaving
 from dawr.traffic.database import journal
 from tests.stores.databases import PostgresDatabase, SqliteDatabase, wall_clock
 from tests.stores.test_moving import WAITS_TO_MIGRATE
-
-
-@pytest.fixture
-async def source(tmp_path: Path) -> SqliteDatabase:
-    database = SqliteDatabase(tmp_path / "dawr.sqlite")
-    store = await database.open()
-    await store.migrate()
-    await store.close()
-    return database
 
 
 @pytest.fixture

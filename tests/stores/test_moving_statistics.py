@@ -1,6 +1,5 @@
 """The traffic statistics on the way to PostgreSQL: every table, numbers that go on, and no request counted twice."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,15 +17,6 @@ NUMBERED = {
     "traffic_queue": "(hour, body, tries, due_at, reason) VALUES (1, '{}', 0, 1, '')",
     "traffic_dead": "(at, hour, kind, reason, tries, body) VALUES (1, 1, 'poison', '', 4, '')",
 }
-
-
-@pytest.fixture
-async def source(tmp_path: Path) -> SqliteDatabase:
-    database = SqliteDatabase(tmp_path / "dawr.sqlite")
-    store = await database.open()
-    await store.migrate()
-    await store.close()
-    return database
 
 
 @pytest.fixture

@@ -212,15 +212,20 @@ def tables_of(rows: Iterable[Row]) -> list[Table]:
 # There
 
 
+async def connect(url: str) -> Connection:
+    try:
+        return await asyncpg.connect(url, timeout=CONNECT_SECONDS, server_settings=SERVER_SETTINGS)
+    except (ValueError, OverflowError):  # its words may repeat a part of the password
+        raise MoveFailed(
+            "The address of PostgreSQL cannot be used: write it as postgresql://user@host/name, "
+            "with special characters percent-encoded."
+        ) from None
+
+
 @asynccontextmanager
 async def _connected(url: str) -> AsyncIterator[Connection]:
     try:
-        target: Connection = await asyncpg.connect(url, timeout=CONNECT_SECONDS, server_settings=SERVER_SETTINGS)
-    except (ValueError, OverflowError):  # its words may repeat a part of the password
-        raise MoveFailed(
-            "The address after --to cannot be used: write it as postgresql://user@host/name, "
-            "with special characters percent-encoded."
-        ) from None
+        target = await connect(url)
     except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
         raise MoveFailed(f"PostgreSQL cannot be reached: {reasons.of_postgres(error)}") from error
     try:

@@ -19,12 +19,12 @@ from dawr.stores.migrations import journal
 from dawr.stores.moving import (
     ALWAYS_THERE,
     CONNECT_SECONDS,
-    SERVER_SETTINGS,
     Connection,
     Digest,
     MoveFailed,
     SourceFile,
     Table,
+    connect,
     digest_of,
     opened,
     tables_of,
@@ -89,12 +89,7 @@ def lines_in(rows: Iterable[Row]) -> Lines:
 @asynccontextmanager
 async def _asked(url: str) -> AsyncIterator[Connection]:
     try:
-        there: Connection = await asyncpg.connect(url, timeout=CONNECT_SECONDS, server_settings=SERVER_SETTINGS)
-    except (ValueError, OverflowError):  # its words may repeat a part of the password
-        raise MoveFailed(
-            "The address of PostgreSQL cannot be used: write it as postgresql://user@host/name, "
-            "with special characters percent-encoded."
-        ) from None
+        there = await connect(url)
     except SILENCE as error:
         if type(error) is ConnectionError:  # somebody answered, and will not speak in this way
             raise MoveFailed(f"PostgreSQL answers, but cannot be asked: {error}. Correct the address.") from error
