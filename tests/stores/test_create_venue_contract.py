@@ -18,7 +18,7 @@ from dawr.domain.venue import Head, Venue
 from dawr.engine.engine import Engine
 from dawr.operations.people import LookAtStaff
 from dawr.operations.rows import ANSWERS, STAFF
-from dawr.ports import Changes, Store, Unstorable, Wants
+from dawr.ports import Changes, Store, StoreAway, Unstorable, Wants
 from dawr.reliability.idempotency import Answer, Reply
 from tests.builders import MONDAY_AT_TEN, DrivenClock, a_claim, a_head, a_venue, day_of, issue
 from tests.stores.databases import Database
@@ -111,14 +111,15 @@ async def test_when_a_part_cannot_be_stored_nothing_is(
 async def test_of_many_who_make_one_venue_at_once_one_does_and_it_has_one_owner(
     database: Database, store: Store, engine: Engine, clock: DrivenClock
 ) -> None:
-    """From two processes: on PostgreSQL each has a store of its own."""
+    """From two processes: on PostgreSQL each has a store of its own. On a busy machine some may wait for too long."""
     venue = a_venue()
     async with database.share(store) as other:
         makers = [found_owned_by(account, each, clock, venue) for account in range(10) for each in (store, other)]
         outcomes = await asyncio.gather(*makers, return_exceptions=True)
 
     made = [outcome for outcome in outcomes if isinstance(outcome, Venue)]
-    assert [type(outcome) for outcome in outcomes if outcome not in made] == [Unstorable] * 19
+    assert len(made) == 1
+    assert {type(outcome) for outcome in outcomes if outcome not in made} <= {Unstorable, StoreAway}
     assert await store.venue_ids() == {venue.slug: made[0].id}
     assert len(await engine.read(made[0].id, LookAtStaff())) == 1
     assert await rows_in_all(database) == {**dict.fromkeys(TABLES, 1), "idempotency": 0}

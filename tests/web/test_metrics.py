@@ -190,6 +190,7 @@ def test_gauges_of_several_processes_come_to_what_they_mean() -> None:
     together = {family: samples[()][0] for family, samples in merged(regions).items() if family.kind == "gauge"}
 
     assert {family.name: number for family, number in together.items() if number != 4.0} == {
+        "dawr_waiting": 3.0,
         "dawr_limits_local": 3.0,
         "dawr_longest_wait_seconds": 3.0,
         "dawr_store_up": 1.0,
