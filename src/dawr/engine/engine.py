@@ -150,6 +150,16 @@ class Engine:
         self._door_closed = {}
         return clinic
 
+    def clinic_at_hand(self, *, called: str) -> tuple[VenueId, str] | None:
+        """The same and its slug, while both are known: nobody who takes a number waits for what is."""
+        believed_until, clinic = self._only_clinic
+        if called:
+            clinic = self._venue_ids.get(called, NO_CLINIC[1])
+        elif self._loop().time() >= believed_until:
+            return None
+        slug = self._slugs.get(clinic)
+        return None if slug is None else (clinic, slug)
+
     async def _the_only_clinic(self) -> VenueId:
         """Looked up once a second, by one for all: a venue may be added, or become another kind."""
         believed_until, clinic = self._only_clinic

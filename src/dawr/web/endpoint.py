@@ -124,8 +124,9 @@ class Endpoint:
         if named_by is None:
             return VenueId(""), "", ""
         if named_by == "clinic":
-            clinic = await self._clinic()
-            return clinic, await engine.slug_of(clinic), ""
+            at_hand = engine.clinic_at_hand(called=self._parts.settings.clinic_venue)
+            clinic, slug = await self._clinic() if at_hand is None else at_hand
+            return clinic, slug, ""
         asked_for = params[named_by]
         if any(len(param) > LONGEST_PARAMETER or not param.isprintable() for param in params.values()):
             raise BadRequest(404, "no-such-path")
@@ -142,12 +143,14 @@ class Endpoint:
             raise
         return venue_id, await engine.slug_of(venue_id), code
 
-    async def _clinic(self) -> VenueId:
+    async def _clinic(self) -> tuple[VenueId, str]:
         """Why the door is closed is for whoever runs it, in the log and by `dawr check`: it names venues."""
+        engine = self._parts.engine
         try:
-            return await self._parts.engine.clinic(called=self._parts.settings.clinic_venue)
+            clinic = await engine.clinic(called=self._parts.settings.clinic_venue)
         except UnknownVenue:
             raise UnknownVenue(why="not-set-up") from None
+        return clinic, await engine.slug_of(clinic)
 
     def _as_asked_for(self, raw: RawRequest, slug: str) -> str:
         """A venue is refused by the name it was asked for by: its id tells a stranger no slug."""
