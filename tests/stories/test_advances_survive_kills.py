@@ -16,7 +16,8 @@ from tests.running import Answer, Client, at_once, dawr, eventually, must_be_pro
 from tests.stories.accounting import Books, must_stand_somewhere
 from tests.stories.advancing import ROOMS, Asked, ClinicServer, Patients
 
-KILLS = 20
+KILLS = 8
+MORE_KILLS = 20
 MANY_KILLS = 100
 AT_ONCE = 50
 
@@ -27,7 +28,14 @@ def clinic(request: pytest.FixtureRequest, tmp_path: Path) -> ClinicServer:
     return ClinicServer(tmp_path, url)
 
 
-@pytest.mark.parametrize("kills", [KILLS, pytest.param(MANY_KILLS, marks=pytest.mark.prove)])
+@pytest.mark.parametrize(
+    "kills",
+    [
+        KILLS,
+        pytest.param(MORE_KILLS, marks=pytest.mark.slow),
+        pytest.param(MANY_KILLS, marks=pytest.mark.prove),
+    ],
+)
 def test_whenever_the_server_is_killed_everybody_stands_in_one_room_or_may_enter_one(
     clinic: ClinicServer, kills: int
 ) -> None:

@@ -104,7 +104,11 @@ class Size(NamedTuple):
 
 
 @pytest.fixture(
-    params=[Size(10_000, 3, 2, 1), pytest.param(Size(100_000, 10, 5, 3), marks=pytest.mark.prove)],
+    params=[
+        Size(3_000, 2, 1, 1),
+        pytest.param(Size(10_000, 3, 2, 1), marks=pytest.mark.slow),
+        pytest.param(Size(100_000, 10, 5, 3), marks=pytest.mark.prove),
+    ],
     ids=lambda size: f"{size.requests}",
 )
 def size(request: pytest.FixtureRequest) -> Size:
