@@ -31,8 +31,8 @@ REFUSALS = {
 @pytest.mark.parametrize(
     ("world", "examples"),
     [
-        ("sqlite", 16),
-        ("postgres", 6),
+        ("sqlite", 24),
+        ("postgres", 12),
         pytest.param("sqlite", 80, marks=pytest.mark.slow),
         pytest.param("postgres", 24, marks=pytest.mark.slow),
     ],

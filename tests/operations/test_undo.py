@@ -129,8 +129,8 @@ def by_key(lines: list[Row]) -> dict[tuple[str, str, int], str]:
 @pytest.mark.parametrize(
     ("world", "examples"),
     [
-        ("sqlite", 4),
-        ("postgres", 2),
+        ("sqlite", 6),
+        ("postgres", 5),
         pytest.param("sqlite", 60, marks=pytest.mark.slow),
         pytest.param("postgres", 20, marks=pytest.mark.slow),
     ],

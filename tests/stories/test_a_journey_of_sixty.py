@@ -27,7 +27,7 @@ BREAK_MINUTES = 15
 MINUTE_MS = 60_000
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
 async def test_sixty_people_go_through_all_rooms_and_nobody_is_forgotten(
     kind: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

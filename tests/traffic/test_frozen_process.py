@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from dawr.traffic.event import encoded
 from tests.cli.databases import rows_of
 from tests.running import PROGRAM, eventually
@@ -53,6 +55,7 @@ def is_ready(directory: Path) -> bool:
     return (directory / "traffic" / "control.sock").exists()
 
 
+@pytest.mark.slow
 def test_on_postgresql_another_host_takes_over_and_the_frozen_one_changes_nothing_when_it_thaws(
     tmp_path: Path, migrated_url: str
 ) -> None:
