@@ -5,8 +5,8 @@ mates, and a caller who goes away never cancels half of anything.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Generic, TypeVar, cast
 from zlib import crc32
 
 import structlog
@@ -24,12 +24,41 @@ from dawr.reliability.lease import Fence
 
 log = structlog.get_logger("dawr.engine")
 
+V = TypeVar("V")
+
 LONGEST_SLUG = 32
-CLINIC_SECONDS = 1.0
-VENUES_SECONDS = 1.0
-NO_CLINIC = (0.0, VenueId(""))
+LATEST_SECONDS = 1.0
 READY_SECONDS = 1.0
 """How long it stays believed that the store takes commands: to ask it is a commit, and anybody may ask us."""
+
+
+class Latest(Generic[V]):
+    """What was looked up a second ago at most, by one for all who ask. What is empty, or failed, is not kept."""
+
+    def __init__(self, look: Callable[[], Awaitable[V]]) -> None:
+        self._look = look
+        self._kept: V | None = None
+        self._until = 0.0
+
+    @property
+    def at_hand(self) -> V | None:
+        return self._kept if asyncio.get_running_loop().time() < self._until else None
+
+    async def get(self) -> V:
+        kept = self.at_hand
+        if kept is not None:
+            return kept
+        self._keep(self._kept)
+        try:
+            self._kept = await self._look()
+        except (Refused, StoreFault):
+            self._kept, self._until = None, 0.0
+            raise
+        self._keep(self._kept)
+        return self._kept
+
+    def _keep(self, value: V | None) -> None:
+        self._until = asyncio.get_running_loop().time() + LATEST_SECONDS if value else 0.0
 
 
 class Engine:
@@ -57,9 +86,9 @@ class Engine:
         self._known_loop: asyncio.AbstractEventLoop | None = None
         self._venue_ids: dict[str, VenueId] = {}
         self._slugs: dict[VenueId, str] = {}
-        self._only_clinic = NO_CLINIC
+        self._only_clinic = Latest(self._look_for_clinic)
         self._door_closed: Mapping[str, object] = {}
-        self._latest_venues: tuple[float, list[Venue]] = (0.0, [])
+        self._latest_venues = Latest(self.venues)
 
     async def do(
         self, venue_id: VenueId, operation: Operation[R], *, origin: Origin = NOBODY, under: Fence | None = None
@@ -126,22 +155,12 @@ class Engine:
 
     async def latest_venues(self) -> list[Venue]:
         """The same a second ago at most: anybody may ask, and there may be hundreds. The first one is seen at once."""
-        fresh_until, venues = self._latest_venues
-        now = self._loop().time()
-        if now >= fresh_until:
-            self._latest_venues = (now + VENUES_SECONDS if venues else 0.0, venues)
-            try:
-                venues = await self.venues()
-            except StoreFault:
-                self._latest_venues = (0.0, [])
-                raise
-            self._latest_venues = (now + VENUES_SECONDS if venues else 0.0, venues)
-        return venues
+        return await self._latest_venues.get()
 
     async def clinic(self, *, called: str) -> VenueId:
         """The venue that the clinic door opens to. That it opens to none is logged once, and when why changes."""
         try:
-            clinic = await (self._clinic_called(called) if called else self._the_only_clinic())
+            clinic = await (self._clinic_called(called) if called else self._only_clinic.get())
         except UnknownVenue as refusal:
             if refusal.facts != self._door_closed:
                 self._door_closed = refusal.facts
@@ -152,26 +171,13 @@ class Engine:
 
     def clinic_at_hand(self, *, called: str) -> tuple[VenueId, str] | None:
         """The same and its slug, while both are known: nobody who takes a number waits for what is."""
-        believed_until, clinic = self._only_clinic
-        if called:
-            clinic = self._venue_ids.get(called, NO_CLINIC[1])
-        elif self._loop().time() >= believed_until:
-            return None
-        slug = self._slugs.get(clinic)
-        return None if slug is None else (clinic, slug)
+        clinic = self._venue_ids.get(called) if called else self._only_clinic.at_hand
+        slug = None if clinic is None else self._slugs.get(clinic)
+        return None if clinic is None or slug is None else (clinic, slug)
 
-    async def _the_only_clinic(self) -> VenueId:
-        """Looked up once a second, by one for all: a venue may be added, or become another kind."""
-        believed_until, clinic = self._only_clinic
-        if self._loop().time() >= believed_until:
-            self._only_clinic = (self._loop().time() + CLINIC_SECONDS if clinic else 0.0, clinic)
-            try:
-                clinic = clinic_among(await self.venues(), called="").id
-            except (Refused, StoreFault):
-                self._only_clinic = NO_CLINIC
-                raise
-            self._only_clinic = (self._loop().time() + CLINIC_SECONDS, clinic)
-        return clinic
+    async def _look_for_clinic(self) -> VenueId:
+        """A venue may be added, or become another kind."""
+        return clinic_among(await self.venues(), called="").id
 
     async def _clinic_called(self, called: str) -> VenueId:
         try:
