@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dawr.domain.events import line_facts
-from dawr.domain.standing import Standing, mean_service_ms, wait_minutes
+from dawr.domain.standing import Standing, mean_service_ms, told_minutes, wait_minutes
 from dawr.domain.ticket import ENDED_STATES, OPEN_STATES, State
 from tests.domain.builders import a_line, a_queue, a_ticket
 
@@ -38,6 +38,11 @@ def test_the_first_visitor_of_the_day_gets_what_staff_expect() -> None:
 
 def test_nobody_ahead_is_no_wait() -> None:
     assert wait_minutes(a_queue(), a_line(called=1, serving=2), ahead=0) == 0
+
+
+@pytest.mark.parametrize(("minutes", "told"), [(0, 0), (1, 1), (4, 4), (5, 5), (7, 5), (8, 10), (13, 15), (46, 45)])
+def test_a_wait_is_told_to_five_minutes_unless_it_is_short(minutes: int, told: int) -> None:
+    assert told_minutes(minutes) == told
 
 
 def test_measured_services_outweigh_what_staff_typed_in_as_they_become_many() -> None:

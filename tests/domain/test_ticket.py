@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dawr.domain.errors import InvalidValue, TicketInWrongState
+from dawr.domain.errors import Fact, InvalidValue, TicketInWrongState
 from dawr.domain.ticket import (
     ENDED_STATES,
     LONGEST_VISITOR,
@@ -33,7 +33,7 @@ TABLE: dict[Verb, tuple[set[State], State, str]] = {
     "finish": ({"called", "serving", "missed"}, "finished", "ticket.finished"),
     "miss": ({"called"}, "missed", "ticket.missed"),
     "rejoin": ({"missed"}, "waiting", "ticket.rejoined"),
-    "hold": ({"waiting"}, "held", "ticket.held"),
+    "hold": ({"waiting", "called"}, "held", "ticket.held"),
     "resume": ({"held"}, "waiting", "ticket.resumed"),
     "prioritize": ({"waiting"}, "waiting", "ticket.prioritized"),
     "leave": ({"waiting", "called", "held", "missed"}, "left", "ticket.left"),
@@ -103,6 +103,37 @@ def test_what_a_change_replaced_is_kept_with_it(verb: Verb, state: State) -> Non
     assert after.before() == (before, None)
 
 
+def test_two_changes_of_one_command_are_undone_as_one() -> None:
+    called = forgetful(a_ticket().after("call", NOW, desk_id="desk-1"))
+
+    back = called.after("miss", NOW + 1).after("rejoin", NOW + 2, undone_to=called, sequence=9, desk_id=None)
+
+    assert (back.state, back.desk_id, back.latest_verbs, back.changed_at) == (
+        "waiting",
+        None,
+        ("miss", "rejoin"),
+        NOW + 2,
+    )
+    assert back.before() == (called, None)
+
+
+def test_a_refusal_says_which_desk_has_the_visitor_and_whether_it_called_just_now() -> None:
+    called = a_ticket().after("call", NOW, desk_id="desk-1")
+    elsewhere = called.after("miss", NOW)
+
+    assert where_of(called, "resume", NOW + 59_999) == {"desk": "desk-1", "just_now": True}
+    assert where_of(called, "resume", NOW + 60_000) == {"desk": "desk-1", "just_now": False}
+    assert where_of(called.after("recall", NOW + 60_000), "resume", NOW + 60_000)["just_now"]
+    assert where_of(called.after("start", NOW), "call", NOW)["desk"] == "desk-1"
+    assert where_of(elsewhere, "call", NOW) == where_of(a_ticket().after("call", NOW), "call", NOW) == {}
+
+
+def where_of(ticket: Ticket, verb: Verb, now: int) -> dict[str, Fact]:
+    with pytest.raises(TicketInWrongState) as refusal:
+        ticket.after(verb, now)
+    return {name: fact for name, fact in refusal.value.facts.items() if name not in {"label", "state", "verb"}}
+
+
 def test_a_call_keeps_whom_its_line_had_called_before() -> None:
     called = a_ticket().after("call", NOW, current=7)
 
@@ -161,6 +192,25 @@ def test_who_rejoined_waits_from_then_on() -> None:
     assert a_ticket().waited_ms is None
     assert called.waited_ms == 4000
     assert again.waited_ms == 2000
+
+
+def test_who_was_held_after_a_call_waits_anew_once_they_may_be_called_again() -> None:
+    called = a_ticket(issued_at=1000).after("call", 5000)
+    back = called.after("hold", 6000).after("resume", 8000)
+    held_again = back.after("hold", 8500).after("resume", 9500)
+
+    assert (back.waits_since, back.after("call", 9000).waited_ms) == (8000, 1000)
+    assert held_again.after("call", 10_000).waited_ms == 2000
+    assert back.before()[0].waits_since == 1000
+
+
+def test_who_was_held_before_a_call_has_waited_from_the_beginning() -> None:
+    held = a_ticket(issued_at=1000).after("hold", 2000)
+    missed = held.after("resume", 3000).after("call", 5000).after("miss", 6000)
+    rejoined = missed.after("rejoin", 7000).after("hold", 8000).after("resume", 9000)
+
+    assert missed.waited_ms == 4000
+    assert rejoined.after("call", 10_000).waited_ms == 3000
 
 
 def test_a_service_lasts_from_its_start_or_else_from_the_call() -> None:

@@ -66,6 +66,8 @@ def test_changing_one_queue_leaves_the_others_in_their_order() -> None:
         ({"zone": "Factory"}, "zone", "rule=zone"),
         ({"day_start": -1}, "day_start", "day-start"),
         ({"day_start": 12 * 60 + 1}, "day_start", "day-start"),
+        ({"hue": -1}, "hue", "range least=0 most=359"),
+        ({"hue": 360}, "hue", "range least=0 most=359"),
         ({"queues": (a_queue("lab"), a_queue("lab"))}, "queues", "two-queues queue=lab"),
         ({"queues": (a_queue("lab"), a_queue("xray", aliases=("lab",)))}, "queues", "two-queues queue=lab"),
         ({"queues": (a_queue("lab", prefix="TOOLONG"),)}, "prefix", "queue-prefix"),
@@ -87,13 +89,14 @@ def test_a_set_up_that_makes_no_sense_is_refused_with_the_rule(given: dict[str, 
     assert refusal.value.facts["field"] == field
 
 
-@pytest.mark.parametrize("day_start", [0, 12 * 60])
-def test_a_set_up_that_makes_sense_is_taken_as_it_is(day_start: int) -> None:
+@pytest.mark.parametrize(("day_start", "hue"), [(0, 0), (12 * 60, 359)])
+def test_a_set_up_that_makes_sense_is_taken_as_it_is(day_start: int, hue: int) -> None:
     venue = a_venue(
         a_queue("lab", aliases=("laboratory",)),
         a_queue("xray"),
         desks=(a_desk("desk-1", "lab", "xray"), a_desk("desk-2", "lab")),
         day_start=day_start,
+        hue=hue,
         zone="Pacific/Kiritimati",
     )
 
@@ -107,8 +110,27 @@ def test_a_set_up_with_a_word_that_nobody_knows_is_not_read() -> None:
         msgspec.json.decode(document, type=Venue)
 
 
+@pytest.mark.parametrize(
+    "unknown", [{"language": "fr"}, {"digits": "roman"}, {"hue": "teal"}, {"hue": 12.5}, {"display": "closed"}]
+)
+def test_a_look_that_nobody_knows_is_not_read(unknown: dict[str, object]) -> None:
+    with pytest.raises(msgspec.ValidationError, match=next(iter(unknown))):
+        msgspec.convert(msgspec.to_builtins(a_venue()) | unknown, Venue)
+
+
+def test_a_set_up_from_before_venues_had_a_look_is_read_as_one_that_says_nothing_of_it() -> None:
+    look = {"language": "en", "digits": "latin", "hue": None, "display": "open"}
+    now = msgspec.to_builtins(a_venue())
+    before = {name: value for name, value in now.items() if name not in look}
+
+    assert {name: now[name] for name in look} == look
+    assert msgspec.convert(before, Venue) == a_venue()
+
+
 def test_a_set_up_survives_being_written_down() -> None:
-    venue = a_venue(a_queue(capacity=20, reserve=10), desks=(a_desk(),))
+    venue = a_venue(
+        a_queue(capacity=20, reserve=10), desks=(a_desk(),), language="ar", digits="arabic", hue=260, display="staff"
+    )
 
     assert msgspec.json.decode(msgspec.json.encode(venue), type=Venue) == venue
 

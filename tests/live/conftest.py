@@ -54,7 +54,7 @@ async def venue(store: Store) -> Venue:
 
 @pytest.fixture
 async def watched(store: Store, clock: DrivenClock, venue: Venue) -> AsyncIterator[Watched]:
-    hub = Hub(store, clock, Random(1))
+    hub = Hub(store, clock, Random(1), most_per_visit=500)
     engine = Engine(store, clock, listeners=[hub])
     yield Watched(hub, engine, store, venue, clock)
     hub.close()

@@ -58,6 +58,7 @@ VISIT_OF_WAITING, VISIT_OF_MISSED = VisitId("v1-waiting"), VisitId("v1-missed")
 VISIT_OF_CALLED, VISIT_OF_HELD, VISIT_IN_LINE = VisitId("v1-called"), VisitId("v1-held"), VisitId("v1-in-line")
 VISIT_AT_ITS_END, VISIT_GONE_ON = VisitId("v1-at-its-end"), VisitId("v1-gone-on")
 VISIT_READY, VISIT_OF_YESTERDAY, VISIT_LOCKED = VisitId("v1-ready"), VisitId("v1-of-yesterday"), VisitId("v1-locked")
+VISIT_LEFT = VisitId("v1-left")
 
 
 def planned(number: int, queue: QueueId, visit_id: VisitId, *, stage: int, state: State, **given: object) -> Ticket:
@@ -128,6 +129,7 @@ PEOPLE = (
     StaffMember(VENUE, AccountId("account-of-gone"), "gone", "staff", 1, disabled_at=5),
 )
 BEFORE_IT_WENT_ON = a_plan(VISIT_GONE_ON, 55, stage(EYE, "in_queue", 55), stage(XRAY))
+BEFORE_IT_LEFT = a_plan(VISIT_LEFT, 60, stage(ECG, "ready"))
 PLANNED = (
     a_plan(VISIT_OF_CALLED, 51, stage(LAB, "completed", fixed=True), stage(ECG, "in_queue", 51), stage(XRAY)),
     a_plan(VISIT_OF_HELD, 52, stage(ECG, "in_queue", 52), stage(XRAY)),
@@ -139,6 +141,7 @@ PLANNED = (
     a_plan(VISIT_READY, 57, stage(ECG, "ready"), stage(XRAY)),
     a_plan(VISIT_OF_YESTERDAY, 58, stage(ECG, "ready"), started_at=NOW - 24 * 60 * MINUTE),
     a_plan(VISIT_LOCKED, 59, stage(ECG, "ready"), locked_at=NOW - 1),
+    BEFORE_IT_LEFT.ended("left", NOW - 1).remembering(BEFORE_IT_LEFT, 61).leaving_by_link(),
 )
 STORED_ROWS: dict[Kind[Any, Any], list[Any]] = {
     VISITS: [

@@ -35,7 +35,7 @@ VERBS = {
     "finish": ("called serving missed", "finished", "finished"),
     "miss": ("called", "missed", "missed"),
     "rejoin": ("missed", "waiting", "rejoined"),
-    "hold": ("waiting", "held", "held"),
+    "hold": ("waiting called", "held", "held"),
     "resume": ("held", "waiting", "resumed"),
     "prioritize": ("waiting", "waiting", "prioritized"),
     "leave": ("waiting called held missed", "left", "left"),
@@ -159,6 +159,8 @@ class LineModel:
         }
         if where := facts.pop("where", None):
             facts["sequence"] = self._sit_down(ticket_id, where)
+        if verb == "resume" and (ticket["called_at"] or 0) > (ticket["rejoined_at"] or 0):
+            facts["rejoined_at"] = self.now
         ticket |= facts | {"state": state, f"{participle}_at": self.now}
         if state in ENDED:
             ticket["open_key"] = None

@@ -25,11 +25,12 @@ from dawr.operations.staff import (
     Hold,
     Miss,
     Prioritize,
+    PutBack,
     Recall,
     Resume,
     Start,
 )
-from dawr.operations.undo import Undo
+from dawr.operations.undo import Undo, UndoLeave
 from dawr.operations.visitor import Issue, Leave, Rejoin
 from dawr.operations.visits import EnterByLink, LeaveByLink, RejoinByLink, StartVisit
 from dawr.reliability.idempotency import Claim
@@ -40,7 +41,6 @@ ONE_VERB: dict[type[Operation[Any]], str] = {
     Recall: "recall",
     Start: "start",
     Miss: "miss",
-    Hold: "hold",
     Resume: "resume",
     Leave: "leave",
     Expire: "expire",
@@ -101,6 +101,8 @@ class Model(UndoModel):
             Extend: self._extend,
             Prioritize: self._prioritize,
             Rejoin: self._rejoin,
+            PutBack: self._put_back,
+            Hold: self._hold,
             ChangeQueue: self._change_queue,
             Reset: self._reset,
             ExpireEnded: self._expire_ended,
@@ -120,6 +122,7 @@ class Model(UndoModel):
             Ring: self.ring,
             WindUp: self.wind_up,
             Undo: self.undo,
+            UndoLeave: self.undo_leave,
         }
         return answers[type(operation)](operation)
 
@@ -205,6 +208,26 @@ class Model(UndoModel):
             line = self.line(self.current(ticket["queue_id"]))
             more = self._overtaking(operation.why, line["waiting"][ticket["priority"]])
         return self._place(self._verb(ticket, "rejoin", more=more, where=operation.where, desk_id=None))
+
+    def _put_back(self, operation: PutBack) -> Plain:
+        """Missed and back: as if it were one change, when it is undone."""
+        ticket = self._ticket(operation.ticket_id)
+        if ticket["state"] == "missed":
+            return self._rejoin(Rejoin(operation.ticket_id, operation.where, operation.why))
+        self._verb(ticket, "miss")
+        called = self.replaced[operation.ticket_id]
+        placed = self._rejoin(Rejoin(operation.ticket_id, operation.where, operation.why))
+        self.replaced[operation.ticket_id] = called
+        return placed
+
+    def _hold(self, operation: Hold) -> Plain:
+        """Whoever was called gives the desk back."""
+        ticket = self._ticket(operation.ticket_id)
+        was_at = ticket["desk_id"]
+        self._verb(ticket, "hold", desk_id=None)
+        if was_at is not None:
+            self._call_after(was_at)
+        return ticket
 
     def _one_verb(self, operation: Any) -> Plain:  # noqa: ANN401 - one of those above
         ticket = self._ticket(operation.ticket_id)

@@ -131,6 +131,7 @@ def _(seen: Whereabouts) -> Plain:
         "joined": None if seen.joined is None else plain(seen.joined),
         "awaited": _builtins(seen.awaited),
         "already": seen.already,
+        "undo_until": seen.undo_until,
     }
 
 
@@ -153,7 +154,7 @@ def _(pin: Pin) -> Plain:
 @plain.register
 def _(visit: Visit) -> Plain:
     built = _builtins(visit)
-    for name in ("venue_id", "open_key", "name", "previous"):
+    for name in ("venue_id", "open_key", "name", "previous", "note"):
         del built[name]
     built["failures"] = sorted(msgspec.json.decode(built.pop("pin_failures") or "[]"))
     if visit.stages is not None:

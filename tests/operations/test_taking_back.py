@@ -28,6 +28,7 @@ from dawr.operations.reception import (
     EnterStage,
     MoveTo,
     NewLink,
+    NoteVisit,
     OfVisit,
     OfVisitor,
     RemoveFromQueue,
@@ -37,11 +38,11 @@ from dawr.operations.reception import (
     Unlock,
 )
 from dawr.operations.rows import ANSWERS, VISITS
-from dawr.operations.staff import Call, CallNext, Extend, Finish, Hold, Miss, Prioritize, Recall, Resume, Start
+from dawr.operations.staff import Call, CallNext, Extend, Finish, Hold, Miss, Prioritize, PutBack, Recall, Resume, Start
 from dawr.operations.ticket import OfTicket, OneVerb
 from dawr.operations.tokens import MakeToken, RevokeToken
 from dawr.operations.transaction import Transaction
-from dawr.operations.undo import Undo
+from dawr.operations.undo import Undo, UndoLeave
 from dawr.operations.visitor import Join, Leave, Rejoin
 from dawr.operations.visits import EnterByLink, GoOn, LeaveByLink, LookAtVisit, RejoinByLink, StartVisit
 from dawr.reliability.idempotency import Reply
@@ -57,6 +58,7 @@ from tests.operations.clinic import (
     PIN_OF,
     VISIT_AT_ITS_END,
     VISIT_IN_LINE,
+    VISIT_LEFT,
     VISIT_LOCKED,
     VISIT_OF_CALLED,
     VISIT_OF_HELD,
@@ -105,7 +107,11 @@ EXAMPLES: list[Operation[Any]] = [
     Rejoin(of(3), "first"),
     Rejoin(of(3), "last"),
     RejoinByLink(link_of(VISIT_OF_MISSED)),
+    PutBack(of(1), "first"),
+    PutBack(of(51), "last"),
+    PutBack(of(3)),
     Hold(of(5)),
+    Hold(of(51)),
     Resume(of(4)),
     Leave(of(5)),
     Leave(of(22)),
@@ -172,6 +178,8 @@ EXAMPLES: list[Operation[Any]] = [
     ChangePath(VISIT_OF_CALLED, "army"),
     Undo(CALLED.ticket_id, CALLED.version),
     Undo(FINISHED.ticket_id, FINISHED.version),
+    UndoLeave(link_of(VISIT_LEFT)),
+    NoteVisit(VISIT_OF_CALLED, "Wheelchair"),
 ]
 
 

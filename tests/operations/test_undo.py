@@ -12,8 +12,9 @@ from dawr.operations.admin import ChangeQueue
 from dawr.operations.operation import Operation
 from dawr.operations.pins import VerifyPin
 from dawr.operations.reception import CompleteStage, EndVisit, RemoveFromQueue, Transfer
-from dawr.operations.undo import Undo
+from dawr.operations.undo import Undo, UndoLeave
 from dawr.operations.visitor import Leave
+from dawr.operations.visits import LeaveByLink
 from tests.operations.line_model import Row, Seen
 from tests.operations.machine import Venues, World, seeds, walk
 from tests.operations.model import Job
@@ -31,7 +32,13 @@ ADVANCES = {
 }
 """What becomes of a visit when one of its tickets ends."""
 
-LIVELY = [*(name for name in VERBS if name not in {"leave", "expire"}), "finish"]
+PUT_BACK = ["ticket.missed", "ticket.rejoined"]
+"""Two changes that are undone as one."""
+ALSO_UNDONE = {"PutBack", "LeaveByLink"}
+ENOUGH = 20
+"""Walks in which what is rare happens, too."""
+
+LIVELY = [*(name for name in VERBS if name not in {"leave", "expire"}), "finish", "finish"]
 """Done more often than what ends a ticket before its time."""
 
 
@@ -53,7 +60,7 @@ class Regretting(Venues):
     def shut_or_open(self, luck: Random) -> None:
         """All queues at once, for a while: whoever is done then has nowhere to go."""
         is_shut = any(queue["state"] == "closed" for queue in self.model.queues.values())
-        if luck.random() < (0.6 if is_shut else 0.15):
+        if luck.random() < (0.5 if is_shut else 0.25):
             for queue in QUEUES:
                 self.happen([Job(ChangeQueue(queue, "open" if is_shut else "close"), None, "amna")])
 
@@ -61,15 +68,22 @@ class Regretting(Venues):
         before, version, known = self.picture(), len(self.model.events), set(self.model.tickets)
         self.happen([job])
         changed = [event for event in self.model.events[version:] if event[3] in known]
-        if len(changed) != 1 or changed[0][1] not in UNDONE:
+        is_one = len(changed) == 1 or [event[1] for event in changed] == PUT_BACK
+        if not is_one or changed[-1][1] not in UNDONE:
             return  # refused, or a change of several steps
-        ticket_id, what = changed[0][3] or "", self.what_became_of(changed[0])
+        ticket_id, what = changed[-1][3] or "", self.what_became_of(changed[-1])
+        undo: Operation[Any] = Undo(TicketId(ticket_id), changed[-1][0])
+        if isinstance(job.operation, LeaveByLink):
+            undo = UndoLeave(job.operation.link)
+            if self.model.others_there(before["tickets"][ticket_id]):
+                self.happen([Job(undo, None, "badr")])
+                return  # whoever comes back to a desk that has somebody else waits
 
-        (said,) = self.happen([Job(Undo(TicketId(ticket_id), changed[0][0]), None, "badr")])
+        (said,) = self.happen([Job(undo, None, "badr")])
 
         assert "refused" not in said, f"{what}: {said}"
         assert_is_as_before(before, self.picture(), ticket_id, given_up=set(self.model.tickets) - known)
-        self.world.undone |= {changed[0][1], what}
+        self.world.undone |= {changed[-1][1], what, type(job.operation).__name__}
 
     def something(self, wishes: Wishes) -> Operation[Any]:
         """A verb that the state of somebody's ticket allows, or one of the other ways to end it."""
@@ -86,6 +100,7 @@ class Regretting(Venues):
         others: list[Operation[Any]] = [
             Transfer(ticket_id, luck.choice(QUEUES)),
             EndVisit(visit["visit_id"]),
+            LeaveByLink(link),
             RemoveFromQueue(visit["visit_id"]),
             CompleteStage(visit["visit_id"], queue),
             VerifyPin(queue, pin, f"attempt-{next(self.ids)}", link=link),
@@ -139,7 +154,8 @@ def by_key(lines: list[Row]) -> dict[tuple[str, str, int], str]:
 def test_whatever_is_undone_at_once_is_as_if_it_had_never_been(world: World, examples: int) -> None:
     walk(world, Regretting, examples=examples, steps=25)
 
-    assert world.undone >= UNDONE | ADVANCES
+    rare = {"ticket.finished and waits for a queue"} if examples < ENOUGH else set()
+    assert world.undone >= (UNDONE | ADVANCES | ALSO_UNDONE) - rare
 
 
 @pytest.mark.prove
@@ -147,4 +163,4 @@ def test_whatever_is_undone_at_once_is_as_if_it_had_never_been(world: World, exa
 def test_a_long_history_of_regrets_leaves_no_trace(world: World, examples: int) -> None:
     walk(world, Regretting, examples=examples, steps=50)
 
-    assert world.undone >= UNDONE | ADVANCES
+    assert world.undone >= UNDONE | ADVANCES | ALSO_UNDONE

@@ -10,6 +10,7 @@ from tests.operations.line_model import VERBS, LineModel, No, Plain, Row
 
 DONE = {"completed", "skipped"}
 LOOKED_AGAIN_MS = 20_000
+LEAVING_MS = 10_000
 
 
 class VisitModel(LineModel):
@@ -50,12 +51,14 @@ class VisitModel(LineModel):
 
     def leave_by_link(self, operation: LeaveByLink) -> Plain:
         visit = self._behind(operation.link)
+        before = dict(visit)
         ticket = self.tickets.get(visit["ticket_id"] or "")
         if ticket is not None and (visit["stages"] is None or ticket["open_key"]):
             self._verb(ticket, "leave", for_good=True)
         else:
             self._must_be_open(visit)
             self._end_visit(visit, "left")
+        visit["left"] = before
         return self._whereabouts(visit)
 
     def rejoin_by_link(self, operation: RejoinByLink) -> Plain:
@@ -263,6 +266,7 @@ class VisitModel(LineModel):
             "failures": [],
             "locked_at": None,
             "changed_by": None,
+            "left": None,
             **facts,
         }
         self.visits[visit_id] = visit
@@ -292,7 +296,13 @@ class VisitModel(LineModel):
             "joined": None if ticket is None else self._place(ticket),
             "awaited": self._choice(visit)[1] if stands_nowhere else [],
             "already": already,
+            "undo_until": self._undo_until(visit),
         }
+
+    def _undo_until(self, visit: Row) -> int | None:
+        """Whoever left by their link has ten seconds to come back."""
+        is_soon = visit["left"] is not None and self.now - visit["left_at"] <= LEAVING_MS
+        return visit["left_at"] + LEAVING_MS if is_soon else None
 
     def _planned(self, visitor: str) -> Row | None:
         theirs = [v for v in self.visits.values() if v["visitor"] == visitor and v["stages"] is not None]
@@ -357,6 +367,6 @@ def best_of(candidates: list[Row]) -> Row | None:
 
 def shown(visit: Row) -> Row:
     """As it is compared: who failed first at one moment is nobody's business."""
-    return {name: value for name, value in visit.items() if name != "changed_by"} | {
+    return {name: value for name, value in visit.items() if name not in {"changed_by", "left"}} | {
         "failures": sorted(visit["failures"])
     }

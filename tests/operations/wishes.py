@@ -49,11 +49,12 @@ from dawr.operations.staff import (
     Hold,
     Miss,
     Prioritize,
+    PutBack,
     Recall,
     Resume,
     Start,
 )
-from dawr.operations.undo import Undo
+from dawr.operations.undo import Undo, UndoLeave
 from dawr.operations.visitor import Issue, Leave, Rejoin
 from dawr.operations.visits import EnterByLink, LeaveByLink, RejoinByLink, StartVisit
 from tests.builders import a_desk, a_venue
@@ -77,7 +78,9 @@ VERBS: dict[str, tuple[str, Callable[[TicketId], Operation[Any]]]] = {
     "miss": ("called", Miss),
     "rejoin first": ("missed", lambda ticket: Rejoin(ticket, "first")),
     "rejoin last": ("missed", lambda ticket: Rejoin(ticket, "last")),
-    "hold": ("waiting", Hold),
+    "hold": ("waiting called", Hold),
+    "put back first": ("called missed", lambda ticket: PutBack(ticket, "first", "urgent")),
+    "put back last": ("called missed", PutBack),
     "resume": ("held", Resume),
     "prioritize": ("waiting", lambda ticket: Prioritize(ticket, 2, "elderly")),
     "take the priority": ("waiting", lambda ticket: Prioritize(ticket, 0, "mistake")),
@@ -282,6 +285,9 @@ class Wishes:
 
     def _of_visit(self, queue: str) -> Operation[Any]:
         visits = self._visits() if not self._rarely(0.1) else list(self.model.visits.values())
+        left = [visit for visit in self.model.visits.values() if visit["left"] is not None]
+        if left and self._rarely(0.3):
+            return UndoLeave(self._link(left[-1]))
         if not visits:
             return EnterStage(VisitId("s-nobody"))
         visit = self.luck.choice(visits)

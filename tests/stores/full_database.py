@@ -1,6 +1,6 @@
 """A database that has been in use: venues, days and queues, most tickets ended, some open, some of mobile numbers.
 
-Some visits have plans; there are PINs, desks that people sit at, and alarms, most of which have rung.
+Some visits have plans or notes; there are PINs, desks that people sit at, and alarms, most of which have rung.
 """
 
 TICKETS = 20_000
@@ -14,8 +14,13 @@ _TICKET = f"""
             'queue-' || (i % 5) AS queue_id,
             '2026-03-' || (10 + i % 15) AS day,
             CASE WHEN i % 4 = 1 THEN '+9743300' || i ELSE 'visitor-' || i END AS visitor,
-            CASE WHEN i % 15 <> 14 AND i % 50 <> 0 THEN 'finished' WHEN i % 3 = 0 THEN 'called' ELSE 'waiting' END
-                AS state
+            CASE
+                WHEN i % 15 <> 14 AND i % 50 <> 0 THEN 'finished'
+                WHEN i % 3 = 0 THEN 'called'
+                WHEN i % 7 = 0 THEN 'held'
+                WHEN i % 11 = 0 THEN 'missed'
+                ELSE 'waiting'
+            END AS state
         FROM n
     )
 """
@@ -42,10 +47,10 @@ FILL = (
     )
     SELECT venue_id, queue_id, day, round, max(number), 0, '[0,0,0,0]', 0, 0, 0, 0, 0, 0, 0, 0
     FROM tickets GROUP BY venue_id, queue_id, day, round""",
-    """INSERT INTO visits (venue_id, visit_id, secret_hash, visitor, state, started_at, open_key)
+    """INSERT INTO visits (venue_id, visit_id, secret_hash, visitor, state, started_at, open_key, note, ticket_id)
     SELECT
         venue_id, visit_id, 'hash-of-' || visit_id, visitor, 'open', issued_at,
-        CASE WHEN number % 100 = 0 THEN visitor END
+        CASE WHEN number % 100 = 0 THEN visitor END, CASE WHEN number % 200 = 0 THEN 'A note' END, ticket_id
     FROM tickets""",
     """INSERT INTO events (venue_id, version, kind, at, queue_id, ticket_id, data)
     SELECT venue_id, sequence, 'ticket.issued', issued_at, queue_id, ticket_id, '{}' FROM tickets""",

@@ -115,6 +115,10 @@ KEYS: dict[str, list[Access]] = {
     "tickets_in_states": [("tickets_each_number_once", f"{LINE} number")],
     "tickets_at_desk": [("tickets_at_desk", "venue_id desk_id")],
     "tickets_called": [("tickets_called", "venue_id day")],
+    "tickets_aside": [("tickets_aside", f"{LINE} state")],
+    "tickets_left_desk": [("tickets_left_desk", "venue_id expr")],
+    "tickets_found": [("tickets_open", LINE)],
+    "tickets_noted": [("tickets_pkey", "venue_id ticket_id"), ("visits_noted", "venue_id")],
     "tickets_by_number": [("lines_pkey", "venue_id queue_id day"), ("tickets_each_number_once", f"{LINE} number")],
     "tickets_by_name": [("tickets_each_number_once", LINE)],
     "visits_by_key": [("visits_pkey", "venue_id visit_id")],
@@ -293,6 +297,8 @@ def sqlite_accesses(connection: apsw.Connection, sql: str) -> list[Access]:
 
 # PostgreSQL says it as a tree: Index Scan, its index, its condition
 
+EXPRESSION = re.compile(r"\(COALESCE\(.*?\)\)(?= =)")
+
 
 async def postgres_plans(url: str, mode: str) -> dict[str, list[Access]]:
     settings = {**SERVER_SETTINGS, "plan_cache_mode": mode}
@@ -331,6 +337,7 @@ def tree_accesses(node: dict[str, Any]) -> list[Access]:
     assert kind not in {"Hash Join", "Merge Join", "Materialize"}, f"reads all of something for a {kind}"
     found = [access for part in node.get("Plans", ()) for access in tree_accesses(part)]
     if "Index Name" in node:
-        columns = re.findall(r"\((\w+) (?:=|<|>|<=|>=|IS NULL)", node.get("Index Cond", ""))
+        condition = EXPRESSION.sub("(expr", node.get("Index Cond", ""))
+        columns = re.findall(r"\((\w+) (?:=|<|>|<=|>=|IS NULL)", condition)
         found.append((node["Index Name"], " ".join(columns)))
     return found

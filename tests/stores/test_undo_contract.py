@@ -15,7 +15,7 @@ from dawr.operations.admin import SetUp
 from dawr.operations.operation import Operation
 from dawr.operations.pins import VerifyPin
 from dawr.operations.reception import AddStage, RemoveFromQueue, Transfer
-from dawr.operations.staff import Call, Extend, Finish, Hold, Miss, Prioritize, Recall, Resume, Start
+from dawr.operations.staff import Call, Extend, Finish, Hold, Miss, Prioritize, PutBack, Recall, Resume, Start
 from dawr.operations.undo import Undo
 from dawr.operations.visitor import Leave, Rejoin
 from dawr.operations.visits import EnterByLink, LeaveByLink
@@ -50,6 +50,10 @@ def to_the_front(ticket_id: TicketId) -> Rejoin:
     return Rejoin(ticket_id, "first")
 
 
+def put_back_first(ticket_id: TicketId) -> PutBack:
+    return PutBack(ticket_id, "first")
+
+
 async def undo(engine: Engine, store: Store, venue: Venue, ticket: Ticket) -> Ticket:
     """What happened last to it, as whoever just looked would ask."""
     version = (await stored_ticket(store, venue, ticket.ticket_id)).version
@@ -72,6 +76,11 @@ EVERY_VERB: list[Steps] = [
     (Call, Miss, Rejoin),
     (Call, Miss, to_the_front),
     (Hold,),
+    (Call, Hold),
+    (Call, PutBack),
+    (Call, put_back_first),
+    (Call, Miss, PutBack),
+    (Call, Hold, Resume),
     (Hold, Resume),
     (urgent,),
     (Leave,),

@@ -21,7 +21,8 @@ A leaf carries a public `code` and the facts that a client may need. The sentenc
 from collections.abc import Mapping
 from typing import ClassVar
 
-Fact = str | int | bool | None
+Fact = str | int | bool | dict[str, str] | None
+"""A dict is a name in several languages: whoever tells it takes the reader's."""
 
 
 class Refused(Exception):
@@ -175,8 +176,8 @@ class Conflict(Refused):
 class TicketInWrongState(Conflict):
     code = "ticket-in-wrong-state"
 
-    def __init__(self, label: str, state: str, verb: str) -> None:
-        super().__init__(label=label, state=state, verb=verb)
+    def __init__(self, label: str, state: str, verb: str, **where: Fact) -> None:
+        super().__init__(label=label, state=state, verb=verb, **where)
 
 
 class QueueInWrongState(Conflict):
@@ -235,7 +236,7 @@ class StageInWrongState(Conflict):
 class CannotUndo(Conflict):
     code = "cannot-undo"
 
-    def __init__(self, label: str) -> None:
+    def __init__(self, label: str | None) -> None:
         super().__init__(label=label)
 
 
@@ -249,14 +250,14 @@ class ChangedSince(Conflict):
 class UndoTooLate(Conflict):
     code = "undo-too-late"
 
-    def __init__(self, label: str, minutes: int) -> None:
-        super().__init__(label=label, minutes=minutes)
+    def __init__(self, label: str | None, minutes: int | None = None, *, seconds: int | None = None) -> None:
+        super().__init__(label=label, **({"minutes": minutes} if seconds is None else {"seconds": seconds}))
 
 
 class PlaceTaken(Conflict):
     code = "place-taken"
 
-    def __init__(self, label: str, why: str, **facts: Fact) -> None:
+    def __init__(self, label: str | None, why: str, **facts: Fact) -> None:
         super().__init__(label=label, why=why, **facts)
 
 

@@ -13,6 +13,8 @@ from dawr.domain.queue import Queue
 from dawr.domain.ticket import Ticket
 
 TYPED_IN_WEIGHT = 5
+TOLD_TO = 5
+"""Minutes. A figure to the minute would promise more than anybody knows."""
 
 
 class Standing(msgspec.Struct, frozen=True):
@@ -38,6 +40,11 @@ def wait_minutes(queue: Queue, line: Line | LineFacts, ahead: int) -> int:
     """How long whoever has so many ahead will wait."""
     desks_at_work = max(1, line.called + line.serving)
     return round(ahead * mean_service_ms(queue, line) / desks_at_work / MS_PER_MINUTE)
+
+
+def told_minutes(minutes: int) -> int:
+    """As people say it: to five minutes, unless it is less than that. The phone's script says the same."""
+    return minutes if minutes < TOLD_TO else (minutes + TOLD_TO // 2) // TOLD_TO * TOLD_TO
 
 
 def mean_service_ms(queue: Queue, line: Line | LineFacts) -> float:

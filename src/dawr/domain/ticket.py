@@ -7,13 +7,13 @@ how many wait with a higher priority, or the same one and a smaller sequence.
 
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Final, Literal, NamedTuple, NewType
+from typing import Any, Final, Literal, NamedTuple, NewType
 from unicodedata import normalize
 
 import msgspec
 
 from dawr.domain.day import Day
-from dawr.domain.errors import InvalidValue, TicketInWrongState
+from dawr.domain.errors import Fact, InvalidValue, TicketInWrongState
 from dawr.domain.queue import QueueId
 from dawr.domain.venue import DeskId, VenueId
 
@@ -55,6 +55,9 @@ ENDED_STATES: Final[frozenset[State]] = frozenset({"finished", "left", "expired"
 STATES_IN_LINE: Final[frozenset[State]] = frozenset({"waiting", "held"})
 """Who has a place in the line: others may be ahead of them."""
 
+STATES_AT_A_DESK: Final[frozenset[State]] = frozenset({"called", "serving"})
+JUST_NOW_MS: Final = 60_000
+
 PRIORITIES: Final = 4
 """0 is everybody's; a higher one is called first."""
 
@@ -77,7 +80,7 @@ VERBS: Final[Mapping[Verb, Change]] = {
     "finish": Change(frozenset({"called", "serving", "missed"}), "finished", "ticket.finished", "finished_at"),
     "miss": Change(frozenset({"called"}), "missed", "ticket.missed", "missed_at"),
     "rejoin": Change(frozenset({"missed"}), "waiting", "ticket.rejoined", "rejoined_at"),
-    "hold": Change(frozenset({"waiting"}), "held", "ticket.held", "held_at"),
+    "hold": Change(frozenset({"waiting", "called"}), "held", "ticket.held", "held_at"),
     "resume": Change(frozenset({"held"}), "waiting", "ticket.resumed", "resumed_at"),
     "prioritize": Change(frozenset({"waiting"}), "waiting", "ticket.prioritized", "prioritized_at"),
     "leave": Change(frozenset({"waiting", "called", "held", "missed"}), "left", "ticket.left", "left_at"),
@@ -145,26 +148,65 @@ class Ticket(msgspec.Struct, frozen=True):
     def place(self) -> Place:
         return (-self.priority, self.sequence)
 
-    def after(self, verb: Verb, now: int, *, current: int | None = None, **facts: str | int | None) -> "Ticket":
+    def after(
+        self,
+        verb: Verb,
+        now: int,
+        *,
+        current: int | None = None,
+        undone_to: "Ticket | None" = None,
+        **facts: str | int | None,
+    ) -> "Ticket":
         """This ticket once the verb has happened; refuses what its state does not allow.
 
-        `current` is the number that its line called last: a call that is undone gives it back.
+        `current` is the number that its line called last: a call that is undone gives it back. `undone_to` is the
+        ticket as an earlier change of the same command found it: both are undone as one.
         """
         change = VERBS[verb]
-        if self.state not in change.sources:
-            raise TicketInWrongState(self.label, self.state, verb)
+        self.must_be_in(change.sources, verb, now)
         facts["state"] = change.target
         facts[change.stamp] = now
+        if verb == "resume" and self._was_called_from_this_wait:
+            facts["rejoined_at"] = now
         if change.target in ENDED_STATES:
             facts["open_key"] = None
-        replaced = {name: getattr(self, name) for name in facts}
+        changed = facts if undone_to is None else {**facts, **self.replaced}
+        replaced = {name: getattr(undone_to or self, name) for name in changed}
         if verb == "call":
             replaced["current"] = current
         return msgspec.structs.replace(self, **facts, previous=msgspec.json.encode(replaced).decode())
 
+    def must_be_in(self, states: frozenset[State], verb: str, now: int) -> None:
+        if self.state not in states:
+            raise TicketInWrongState(self.label, self.state, verb, **self._where(now))
+
+    def _where(self, now: int) -> dict[str, Fact]:
+        """Which desk has the visitor, and whether it called them just now; nothing, if none has."""
+        if self.desk_id is None or self.state not in STATES_AT_A_DESK:
+            return {}
+        called_at = max(self.called_at or 0, self.recalled_at or 0)
+        return {"desk": self.desk_id, "just_now": now - called_at < JUST_NOW_MS}
+
+    @property
+    def replaced(self) -> dict[str, Any]:
+        """What the latest change replaced, by field; empty where nothing can be undone."""
+        return _decode_replaced(self.previous or "{}")
+
+    @property
+    def latest_verbs(self) -> tuple[Verb, ...]:
+        """What an undo would take back: one verb, or those of one command."""
+        replaced = self.replaced
+        return tuple(verb for verb, change in VERBS.items() if change.stamp in replaced)
+
+    @property
+    def changed_at(self) -> int:
+        """When that happened."""
+        stamps = [getattr(self, VERBS[verb].stamp) for verb in self.latest_verbs]
+        return max((stamp for stamp in stamps if stamp is not None), default=self.issued_at)
+
     def before(self) -> tuple["Ticket", int | None]:
         """This ticket as its latest change found it, and what its line had called last then."""
-        replaced = msgspec.json.decode(self.previous or "{}")
+        replaced = self.replaced
         current = replaced.pop("current", None)
         return msgspec.structs.replace(self, **replaced, previous=None), current
 
@@ -179,9 +221,17 @@ class Ticket(msgspec.Struct, frozen=True):
         return self.rejoined_at or self.issued_at
 
     @property
+    def _was_called_from_this_wait(self) -> bool:
+        """Whether a call has ended it already: whoever is held after that waits anew once they may be called again."""
+        return self.called_at is not None and self.called_at > (self.rejoined_at or 0)
+
+    @property
     def served_ms(self) -> int | None:
         begun = self.started_at or self.called_at
         return None if self.finished_at is None or begun is None else max(0, self.finished_at - begun)
+
+
+_decode_replaced = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def open_key(queue_id: QueueId, visitor: str) -> str:
@@ -205,7 +255,7 @@ JOINERS = {0x200C: None, 0x200D: None}
 """Invisible, but part of how Persian names and some emoji are written."""
 
 
-def checked_visitor(visitor: str, *, field: str = "visitor") -> str:
+def checked_visitor(visitor: str, *, field: str = "visitor", most: int = LONGEST_VISITOR) -> str:
     """The visitor's name for themselves, or a sentence about what is wrong with it.
 
     The same name typed on two keyboards is one name, whatever way its accents are put together.
@@ -214,8 +264,8 @@ def checked_visitor(visitor: str, *, field: str = "visitor") -> str:
     visible = trimmed if trimmed.isprintable() else trimmed.translate(JOINERS)
     if not visible.strip():
         raise InvalidValue(field, "visitor-empty")
-    if len(trimmed) > LONGEST_VISITOR:
-        raise InvalidValue(field, "visitor-long", most=LONGEST_VISITOR)
+    if len(trimmed) > most:
+        raise InvalidValue(field, "visitor-long", most=most)
     if not visible.isprintable():
         raise InvalidValue(field, "visitor-unprintable")
     return trimmed

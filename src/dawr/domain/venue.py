@@ -23,6 +23,9 @@ VenueId = NewType("VenueId", str)
 
 DeskId = NewType("DeskId", str)
 VenueKind = Literal["clinic", "restaurant", "office"]
+Language = Literal["en", "ar", "zh"]
+Digits = Literal["latin", "arabic"]
+DisplayAccess = Literal["open", "staff"]
 
 
 class Unnamed(Enum):
@@ -72,6 +75,14 @@ class Venue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How long exit PINs are; None is as long as so many queues need, at least 2."""
     code_prefix: str = ""
     """What session codes begin with; empty is the slug."""
+    language: Language = "en"
+    """In which pages speak to whoever chose none, and whose browser names none of ours."""
+    digits: Digits = "latin"
+    """How Arabic pages write counts and times. Labels, PINs and codes are always Latin, as on paper."""
+    hue: int | None = None
+    """The colour of what can be pressed, 0 to 359 in OKLCH; None is our teal."""
+    display: DisplayAccess = "open"
+    """Who may open the display: anybody, or staff and displays with a token."""
 
     @property
     def pin_length(self) -> int:
@@ -155,6 +166,7 @@ def only_one(slugs: Sequence[str], *, kind: Literal["clinic", "venue"]) -> str:
 MOST_SHOWN = 5
 LATEST_DAY_START = 12 * 60
 LONGEST_CODE_PREFIX = 12
+LARGEST_HUE = 359
 ZONES_OF_NO_PLACE = frozenset({"localtime", "Factory"})
 """Listed with the others, but they mean another place on every machine, or none."""
 
@@ -170,6 +182,8 @@ def checked(venue: Venue, *, before: Venue | None = None) -> Venue:
         raise InvalidValue("zone", "zone", zone=venue.zone)
     if not 0 <= venue.day_start <= LATEST_DAY_START:
         raise InvalidValue("day_start", "day-start")
+    if venue.hue is not None and not 0 <= venue.hue <= LARGEST_HUE:
+        raise InvalidValue("hue", "range", least=0, most=LARGEST_HUE)
     codes: set[str] = set()
     for queue in venue.queues:
         queues.checked(queue)

@@ -6,7 +6,8 @@ does not change it. Without one, it has a single ticket.
 
 from collections.abc import Iterable
 from hmac import compare_digest
-from typing import Literal
+from typing import Final, Literal
+from unicodedata import normalize
 
 import msgspec
 
@@ -15,7 +16,7 @@ from dawr.domain.overtaking import Why
 from dawr.domain.pin import MOST_FAILURES, WINDOW_MS
 from dawr.domain.queue import Audience, QueueId
 from dawr.domain.secret import hash_of
-from dawr.domain.ticket import Ticket, TicketId, VisitId
+from dawr.domain.ticket import Ticket, TicketId, VisitId, checked_visitor
 from dawr.domain.venue import VenueId
 
 VisitState = Literal["open", "finished", "left", "expired"]
@@ -87,6 +88,8 @@ class Visit(msgspec.Struct, frozen=True):
     """What the latest change of its ticket replaced, as JSON, so that it can be undone."""
     why: Why | None = None
     """Why it has priority: said again in every queue where it overtakes somebody."""
+    note: str | None = None
+    """What staff should know about the visitor. For staff alone, in every queue that the visit leads to."""
 
     @property
     def is_planned(self) -> bool:
@@ -149,16 +152,33 @@ class Visit(msgspec.Struct, frozen=True):
         )
 
     def remembering(self, before: "Visit", version: int) -> "Visit":
-        """The same, with what it takes to undo the ticket's change of this version."""
+        """The same, with what it takes to undo the change of this version: its ticket's, or its own end."""
         replaced = {name: getattr(before, name) for name in UNDONE_WITH_A_TICKET}
         return msgspec.structs.replace(self, previous=_encode({**replaced, "version": version}).decode())
 
     def restored(self, version: int) -> "Visit | None":
-        """As it was before the ticket's change of this version; None if something else has changed it since."""
+        """As it was before the change of this version; None if something else has changed it since."""
         replaced = msgspec.json.decode(self.previous or "{}")
         if replaced.pop("version", None) != version:
             return None
+        replaced.pop(BY_LINK, None)
         return msgspec.structs.replace(self, **replaced, previous=None)
+
+    def leaving_by_link(self) -> "Visit":
+        """The same, once it was ended by whoever holds its link: they may think better of it."""
+        replaced = msgspec.json.decode(self.previous or "{}")
+        return msgspec.structs.replace(self, previous=_encode({**replaced, BY_LINK: True}).decode())
+
+    @property
+    def left_by_link(self) -> int | None:
+        """The version of the change by which the link's holder left; None if they did not, or came back."""
+        replaced = msgspec.json.decode(self.previous or "{}")
+        return replaced.get("version") if self.state == "left" and BY_LINK in replaced else None
+
+    def undo_until(self, now: int) -> int | None:
+        """Until when they may take that back; None: not, or not any more."""
+        until = (self.left_at or 0) + LEAVING_UNDONE_WITHIN_SECONDS * 1000
+        return until if self.left_by_link is not None and now <= until else None
 
     # PINs
 
@@ -186,8 +206,21 @@ class Visit(msgspec.Struct, frozen=True):
         return [(at, by) for at, by in _decode_failures(self.pin_failures or "[]") if now - at < WINDOW_MS]
 
 
+LEAVING_UNDONE_WITHIN_SECONDS: Final = 10
+BY_LINK: Final = "by_link"
+"""Marks, in what a visit remembers, that its own visitor ended it."""
+
 BY_NAME = "~"
 """Marks failures of somebody who knew the visitor's name, and neither their number nor their link."""
+
+
+LONGEST_NOTE: Final = 200
+
+
+def checked_note(note: str | None) -> str | None:
+    """As it is stored; None: there is none."""
+    trimmed = normalize("NFC", note or "").strip()
+    return checked_visitor(trimmed, field="note", most=LONGEST_NOTE) if trimmed else None
 
 
 def by_name_alone(attempt: str) -> str:

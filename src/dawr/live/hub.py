@@ -53,6 +53,7 @@ class Hub:
         *,
         stream_seconds: int = 300,
         most_per_address: int = 500,
+        most_per_visit: int = 10,
         relays: "Sequence[Relay]" = (),
         told: Sequence[Told] = (),
     ) -> None:
@@ -60,6 +61,7 @@ class Hub:
         self._chance = chance
         self._stream_seconds = stream_seconds
         self._most_per_address = most_per_address
+        self._most_per_visit = most_per_visit
         self._relays = relays
         self._told = told
         self._feeds: dict[VenueId, Feed] = {}
@@ -97,10 +99,16 @@ class Hub:
                 feed.committed(changes)
 
     async def join(self, venue_id: VenueId, wish: Wish, *, address: str) -> Watcher:
-        """A stream of what is wished for, from where it was left. `Unresumable` if that is not known any more."""
+        """A stream of what is wished for, from where it was left. `Unresumable` if that is not known any more.
+
+        Whoever follows a visit by its link counts for the visit, not for the address: a hall full of phones has one.
+        """
         if self.is_closed:
             raise HubClosed
-        if self._addresses[address] >= self._most_per_address:
+        most = self._most_per_address
+        if isinstance(wish.follow, FollowVisit):
+            address, most = f"visit {wish.follow.visit_id}", self._most_per_visit
+        if self._addresses[address] >= most:
             raise TooManyStreams
         feed = self._feeds.setdefault(venue_id, Feed(venue_id, self._past, self._told))
         feed.guests += 1

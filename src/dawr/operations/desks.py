@@ -75,6 +75,8 @@ class VenueSnapshot(msgspec.Struct, frozen=True):
 
 
 class LookAtVenueNow(View[VenueSnapshot], frozen=True):
+    most_calls: int = LATEST_CALLS
+
     def wants(self, venue: Venue, wants: Wants) -> None:
         wants.current_lines.update(queue.id for queue in venue.queues)
         if venue.desks:
@@ -87,7 +89,7 @@ class LookAtVenueNow(View[VenueSnapshot], frozen=True):
             tx.day,
             [tx.line(queue.id) for queue in tx.venue.queues],
             [desk_now(tx, desk) for desk in tx.venue.desks],
-            [call for call in tx.search(Search("called", (tx.day, LATEST_CALLS))) if _is_of_this_round(tx, call)],
+            [call for call in tx.search(Search("called", (tx.day, self.most_calls))) if _is_of_this_round(tx, call)],
         )
 
 

@@ -109,6 +109,7 @@ class Loaded:
         current_lines: Iterable[QueueId] = (),
         waiting: Iterable[QueueId] = (),
         open_keys: Iterable[str] = (),
+        searches: Iterable[Search] = (),
     ) -> None:
         """Ask for all that is missing of these at once: one by one, each would be a round trip."""
         missing = Wants(
@@ -118,6 +119,7 @@ class Loaded:
             current_lines={queue_id for queue_id in current_lines if queue_id not in self._current},
             waiting={queue_id for queue_id in waiting if not self._knows_who_waits(queue_id)},
             open_keys={key for key in open_keys if key not in self._by_open_key},
+            searches={search for search in searches if search not in self._searches},
         )
         for kind, keys in rows.items():
             if unknown := keys - self._table(kind).rows.keys():

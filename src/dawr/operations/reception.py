@@ -30,12 +30,12 @@ from dawr.domain.errors import (
 )
 from dawr.domain.session_code import check_of, read_session_code
 from dawr.domain.ticket import checked_visitor, open_key, planned_key
-from dawr.domain.visit import DONE_WITH
+from dawr.domain.visit import DONE_WITH, checked_note
 from dawr.operations import journeys
 from dawr.operations.operation import Operation, View
 from dawr.operations.rows import OVERTAKINGS, VISITS
 from dawr.operations.staff import finish
-from dawr.operations.ticket import Joined, OfTicket, change, standing_of
+from dawr.operations.ticket import Joined, OfTicket, change, desk_named, standing_of
 from dawr.operations.timers import set_timers
 from dawr.operations.transaction import Transaction
 from dawr.operations.visits import Whereabouts, enter, plan_for, whereabouts
@@ -60,7 +60,8 @@ class Transfer(OfTicket[Ticket], frozen=True):
     def decide(self, tx: Transaction, now: int) -> Ticket:
         before, queue = tx.ticket(self.ticket_id), tx.venue.queue(self.queue)
         verb: Verb = "finish" if before.state == "serving" else "leave"
-        after = before.after(verb, now)
+        with desk_named(tx.venue):
+            after = before.after(verb, now)
         visit = tx.get(VISITS, before.visit_id)
         if visit.ticket_id != before.ticket_id:
             raise TicketInWrongState(before.label, before.state, "transfer")
@@ -132,6 +133,19 @@ class Unlock(OfVisit, frozen=True):
         if visit.locked_at is not None or visit.pin_failures is not None:
             tx.put_visit(visit.unlocked())
             journeys.tell(tx, visit, "visit.unlocked")
+
+
+class NoteVisit(OfVisit, frozen=True):
+    """Write down what staff should know about the visitor, in the place of what was written before."""
+
+    note: str = ""
+    """Nothing removes it."""
+
+    def change(self, tx: Transaction, visit: Visit, now: int) -> None:
+        note = checked_note(self.note)
+        if note != visit.note:
+            tx.put_visit(msgspec.structs.replace(visit, note=note))
+            journeys.tell(tx, visit, "visit.noted")
 
 
 class EnterStage(OfVisit, frozen=True):

@@ -1,22 +1,24 @@
-"""What staff can do with tickets: call, call again, give more time, start, finish, miss, hold, resume, prioritize."""
+"""What staff can do with tickets: call, call again, give more time, start, finish, miss, put back, hold, prioritize."""
 
 from collections.abc import Iterable
-from typing import ClassVar
+from typing import ClassVar, Final, Literal
 
 import msgspec
 
-from dawr.domain import AlarmKey, DeskId, Queue, QueueCode, QueueId, Ticket, Venue, Verb, Why
+from dawr.domain import AlarmKey, DeskId, Queue, QueueCode, QueueId, State, Ticket, Venue, Verb, Why
 from dawr.domain.errors import InvalidValue, TicketInWrongState
 from dawr.domain.ticket import PRIORITIES
 from dawr.operations.operation import Operation
 from dawr.operations.overtaking import overtaking
 from dawr.operations.rows import ALARMS, OVERTAKINGS, VISITS
-from dawr.operations.ticket import OfTicket, OneVerb, change
-from dawr.operations.timers import set_alarm
+from dawr.operations.ticket import Joined, OfTicket, OneVerb, change, desk_named
+from dawr.operations.timers import call_after, set_alarm
 from dawr.operations.transaction import Transaction
+from dawr.operations.visitor import Rejoin
 from dawr.ports import Wants
 
 MOST_MORE_MINUTES = 60
+PUT_BACK_FROM: Final[frozenset[State]] = frozenset({"called", "missed"})
 
 
 class Called(msgspec.Struct, frozen=True):
@@ -194,10 +196,38 @@ class Miss(OneVerb, frozen=True):
     verb: ClassVar[Verb] = "miss"
 
 
+class PutBack(OfTicket[Joined], frozen=True):
+    """Send somebody who was called and did not come back into the line at once: missed and back in one change.
+
+    One undo takes both back. Whoever missed their call already only comes back.
+    """
+
+    where: Literal["first", "last"] = "last"
+    why: Why = "returned"
+    """Of those who go to the front: why they overtake."""
+
+    def decide(self, tx: Transaction, now: int) -> Joined:
+        called = tx.ticket(self.ticket_id)
+        with desk_named(tx.venue):
+            called.must_be_in(PUT_BACK_FROM, "put-back", now)
+        rejoining = Rejoin(self.ticket_id, self.where, self.why)
+        if called.state == "missed":
+            return rejoining.decide(tx, now)
+        change(tx, self.ticket_id, "miss", now)
+        return rejoining.rejoin(tx, now, undone_to=called)
+
+
 class Hold(OneVerb, frozen=True):
-    """Keep the visitor's place without calling them."""
+    """Keep the visitor's place without calling them. Whoever was called gives the desk back."""
 
     verb: ClassVar[Verb] = "hold"
+
+    def decide(self, tx: Transaction, now: int) -> Ticket:
+        desk_id = tx.ticket(self.ticket_id).desk_id
+        held = change(tx, self.ticket_id, self.verb, now, desk_id=None)
+        if desk_id is not None:
+            call_after(tx, desk_id, now)
+        return held
 
 
 class Resume(OneVerb, frozen=True):

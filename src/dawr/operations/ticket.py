@@ -1,9 +1,11 @@
 """How a verb changes a ticket, and where a ticket stands. Shared by visitors and staff."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import ClassVar, Generic
 
 from dawr.domain import Link, More, Queue, Standing, Ticket, TicketId, Venue, Verb, Visit
-from dawr.domain.errors import LineEnded, UnknownVisit
+from dawr.domain.errors import LineEnded, TicketInWrongState, UnknownVisit
 from dawr.domain.events import NOTHING_MORE
 from dawr.domain.standing import wait_minutes
 from dawr.operations import journeys
@@ -54,12 +56,14 @@ def change(
     *,
     more: More = NOTHING_MORE,
     for_good: bool = False,
+    undone_to: Ticket | None = None,
     **facts: str | int | None,
 ) -> Ticket:
     """Let a verb happen to a ticket, and to its visit and its timers what follows from it."""
     before = tx.ticket(ticket_id)
     current = tx.line(before.queue_id).current_number if verb == "call" else None
-    after = before.after(verb, now, current=current, **facts)
+    with desk_named(tx.venue):
+        after = before.after(verb, now, current=current, undone_to=undone_to, **facts)
     if verb in VERBS_OF_A_CURRENT_LINE and tx.line(before.queue_id).key != before.line_key:
         raise LineEnded(before.label, verb)
     if after.open_key is None:
@@ -68,6 +72,18 @@ def change(
         changed = tx.record(verb, after, before=before, more=more)
     set_timers(tx, verb, changed, now)
     return changed
+
+
+@contextmanager
+def desk_named(venue: Venue) -> Iterator[None]:
+    """Whoever is refused because a desk has the visitor is told what people call that desk."""
+    try:
+        yield
+    except TicketInWrongState as refusal:
+        names = [desk.name for desk in venue.desks if desk.id == refusal.facts.get("desk")]
+        if names:
+            refusal.facts = {**refusal.facts, "desk_name": names[0]}
+        raise
 
 
 def visit_behind(tx: Transaction, link: Link) -> Visit:

@@ -4,10 +4,11 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from dawr.domain import Line, More, Queue, QueueCode, Ticket, TicketId, Venue, Verb, Visit, VisitId, Why
+from dawr.domain import Line, Queue, QueueCode, Ticket, TicketId, Venue, Verb, Visit, VisitId, Why
 from dawr.domain.errors import InvalidValue, JoinedTooOften
 from dawr.domain.events import NOTHING_MORE
 from dawr.domain.ticket import LARGEST_PARTY, PRIORITIES, checked_visitor, open_key
+from dawr.domain.visit import checked_note
 from dawr.operations import journeys
 from dawr.operations.operation import Operation
 from dawr.operations.overtaking import overtaking
@@ -39,6 +40,8 @@ class Issue(Operation[Joined], frozen=True):
     """Of somebody with priority: why they overtake."""
     most_per_hour: int | None = None
     """Of one mobile number. None: as many as they like."""
+    note: str | None = None
+    """What staff should know."""
 
     def wants(self, venue: Venue, wants: Wants) -> None:
         queue = venue.queue(self.queue)
@@ -67,7 +70,16 @@ class Issue(Operation[Joined], frozen=True):
 
     def _issue(self, tx: Transaction, queue: Queue, visitor: str, now: int) -> Joined:
         line = tx.line(queue.id).with_next_number(queue)
-        visit = Visit(tx.venue.id, self.visit_id, self.secret_hash, visitor, "open", now, ticket_id=self.ticket_id)
+        visit = Visit(
+            tx.venue.id,
+            self.visit_id,
+            self.secret_hash,
+            visitor,
+            "open",
+            now,
+            ticket_id=self.ticket_id,
+            note=checked_note(self.note),
+        )
         if self.priority:
             visit = msgspec.structs.replace(visit, priority=self.priority, why=self.why)
         tx.put(VISITS, visit)
@@ -141,12 +153,15 @@ class Rejoin(OfTicket[Joined], frozen=True):
     """Of those who come back to the front: why they overtake."""
 
     def decide(self, tx: Transaction, now: int) -> Joined:
-        if self.where == "last":
-            return self._rejoin(tx, now, tx.next_version, NOTHING_MORE)
-        ticket = tx.ticket(self.ticket_id)
-        alike = tx.line(ticket.queue_id).waiting[ticket.priority]
-        return self._rejoin(tx, now, -tx.next_version, overtaking(tx, self.why, alike))
+        return self.rejoin(tx, now)
 
-    def _rejoin(self, tx: Transaction, now: int, sequence: int, more: More) -> Joined:
-        changed = change(tx, self.ticket_id, "rejoin", now, more=more, sequence=sequence, desk_id=None)
+    def rejoin(self, tx: Transaction, now: int, *, undone_to: Ticket | None = None) -> Joined:
+        sequence, more = tx.next_version, NOTHING_MORE
+        if self.where == "first":
+            ticket = tx.ticket(self.ticket_id)
+            alike = tx.line(ticket.queue_id).waiting[ticket.priority]
+            sequence, more = -tx.next_version, overtaking(tx, self.why, alike)
+        changed = change(
+            tx, self.ticket_id, "rejoin", now, more=more, undone_to=undone_to, sequence=sequence, desk_id=None
+        )
         return standing_of(tx, changed)

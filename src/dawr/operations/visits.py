@@ -18,6 +18,7 @@ from dawr.domain import (
 from dawr.domain.errors import InvalidValue, NotForThisAudience, NothingToEnter, UnknownVisit
 from dawr.domain.journey import is_for
 from dawr.domain.ticket import PRIORITIES, checked_visitor
+from dawr.domain.visit import checked_note
 from dawr.operations import journeys
 from dawr.operations.operation import Operation, View
 from dawr.operations.rows import VISITS
@@ -38,6 +39,8 @@ class Whereabouts(msgspec.Struct, frozen=True):
     """What could be entered if it took people: why it does not, and when it will."""
     already: bool = False
     """The visit was there before; nothing was begun."""
+    undo_until: int | None = None
+    """Until when whoever left by the link may take that back."""
 
     @property
     def ticket(self) -> Ticket | None:
@@ -54,7 +57,7 @@ def whereabouts(tx: Transaction, visit: Visit, now: int, *, already: bool = Fals
     awaited: list[Candidate] = []
     if visit.is_planned and visit.is_open and visit.current is None:
         awaited = journeys.choose(tx, visit, now).candidates
-    return Whereabouts(tx.venue, visit, joined, awaited, already)
+    return Whereabouts(tx.venue, visit, joined, awaited, already, visit.undo_until(now))
 
 
 class StartVisit(Operation[Whereabouts], frozen=True):
@@ -68,6 +71,8 @@ class StartVisit(Operation[Whereabouts], frozen=True):
     name: str | None = None
     priority: int = 0
     why: Why = "other"
+    note: str | None = None
+    """What staff should know, in every queue that it leads to."""
 
     def wants(self, venue: Venue, wants: Wants) -> None:
         wants.visitors.add(checked_visitor(self.visitor))
@@ -98,6 +103,7 @@ class StartVisit(Operation[Whereabouts], frozen=True):
             name=None if self.name is None else checked_visitor(self.name, field="name"),
             priority=self.priority,
             why=self.why if self.priority else None,
+            note=checked_note(self.note),
         ).with_plan(plan_for(tx.venue, journey, self.audience))
         choice = journeys.choose(tx, visit, now)
         journeys.tell(tx, visit, "visit.started", journey=journey.id)
@@ -154,7 +160,7 @@ class EnterByLink(_ByLink, frozen=True):
 
 
 class LeaveByLink(_ByLink, frozen=True):
-    """Give the place up and go home, by whoever holds the visit's secret link."""
+    """Give the place up and go home, by whoever holds the visit's secret link. They have a moment to undo it."""
 
     def decide(self, tx: Transaction, now: int) -> Whereabouts:
         visit = visit_behind(tx, self.link)
@@ -162,10 +168,12 @@ class LeaveByLink(_ByLink, frozen=True):
             visit.must_be_open("leave")
             left = visit.ended("left", now)
             journeys.tell(tx, left)
-            tx.put_visit(left)
+            tx.put_visit(left.remembering(visit, tx.version))
         else:
             change(tx, ticket_behind(tx, self.link).ticket_id, "leave", now, for_good=True)
-        return whereabouts(tx, tx.get(VISITS, visit.visit_id), now)
+        left = tx.get(VISITS, visit.visit_id).leaving_by_link()
+        tx.put_visit(left)
+        return whereabouts(tx, left, now)
 
 
 class RejoinByLink(_ByLink, frozen=True):

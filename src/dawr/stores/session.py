@@ -1,6 +1,6 @@
 """Rows in, rows out: the part of a transaction that both databases share."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import Any, Protocol
 
@@ -8,7 +8,7 @@ import msgspec
 
 from dawr.domain import Event, Head, Line, LineKey, Ticket, Venue, VenueId, Visit
 from dawr.domain.errors import Refused
-from dawr.ports import BULK_STEP, Changes, Clock, Kind, Rows, StoreAway, Wants
+from dawr.ports import BULK_STEP, Changes, Clock, Kind, Rows, Search, StoreAway, Wants
 from dawr.reliability.migrations import Owners
 from dawr.reliability.statements import read_statements
 from dawr.stores.migrations import OWNERS
@@ -136,11 +136,13 @@ class RowSession:
             rows[row[0]].current_lines.append(line_of(row))
 
     async def _search(self, wants: Mapping[VenueId, Wants], rows: Mapping[VenueId, Rows]) -> None:
-        """One after the other: a view looks for one thing, or a few."""
+        """What is looked for in many lines goes together, as long as a ticket tells which line it was found in."""
         for venue_id, wanted in wants.items():
-            for search in wanted.searches:
-                found = await self._fetch(f"tickets_{search.how}", [(venue_id, *search.key)])
-                rows[venue_id].searches[search] = [Ticket(*row) for row in found]
+            for how, searches in _together(wanted.searches):
+                found = await self._fetch(f"tickets_{how}", [(venue_id, *search.key) for search in searches])
+                tickets = [Ticket(*row) for row in found]
+                for search in searches:
+                    rows[venue_id].searches[search] = [ticket for ticket in tickets if _is_found_by(search, ticket)]
 
     async def _load_kind(
         self, kind: Kind[Any, Any], wants: Mapping[VenueId, Wants], rows: Mapping[VenueId, Rows]
@@ -157,6 +159,29 @@ class RowSession:
             row = kind.row(*columns)
             for venue_id in [row.venue_id] if kind.of_venue else [v for v in asked if kind.key(row) in asked[v]]:
                 rows[venue_id].rows.setdefault(kind, []).append(row)
+
+
+FOUND_IN: Mapping[str, Callable[[Ticket], tuple[Any, ...]]] = {
+    "waiting": lambda ticket: (ticket.queue_id,),
+    "longest": lambda ticket: (ticket.queue_id,),
+    "aside": lambda ticket: (*ticket.line_key, ticket.state),
+    "found": lambda ticket: ticket.line_key,
+}
+"""The part of its search's key that a ticket tells; the rest of it is the same for all that go together."""
+PARTS: Mapping[str, int] = {"waiting": 1, "longest": 1, "aside": 4, "found": 3}
+
+
+def _together(searches: Iterable[Search]) -> Iterator[tuple[str, list[Search]]]:
+    groups: dict[tuple[Any, ...], list[Search]] = {}
+    for search in searches:
+        groups.setdefault((search.how, *search.key[PARTS.get(search.how, 0) :]), []).append(search)
+    for (how, *_), group in groups.items():
+        yield how, group
+
+
+def _is_found_by(search: Search, ticket: Ticket) -> bool:
+    told = FOUND_IN.get(search.how)
+    return told is None or told(ticket) == search.key[: PARTS[search.how]]
 
 
 def _key_columns(kind: Kind[Any, Any], venue_id: VenueId, key: Any) -> tuple[Any, ...]:  # noqa: ANN401 - any key

@@ -284,3 +284,83 @@ CROSS JOIN LATERAL (
     ORDER BY greatest(s.called_at, s.recalled_at) DESC
     LIMIT k.step
 ) AS t;
+
+-- name: tickets_aside
+-- Those of a line who are held, or who missed their call: the latest first.
+SELECT
+    t.venue_id, t.ticket_id, t.queue_id, t.day, t.round, t.number, t.label, t.priority, t.sequence,
+    t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
+    t.called_at, t.recalled_at, t.started_at, t.finished_at, t.missed_at, t.rejoined_at, t.held_at,
+    t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous,
+    t.name, t.party_size, t.area, t.stage, t.prioritized_at, t.extended_at
+FROM unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::text[], $6::int[])
+    AS k (venue_id, queue_id, day, round, state, step)
+CROSS JOIN LATERAL (
+    SELECT * FROM tickets AS s
+    WHERE s.venue_id = k.venue_id AND s.queue_id = k.queue_id AND s.day = k.day AND s.round = k.round
+        AND s.state = k.state AND (s.state = 'held' OR s.state = 'missed')
+    ORDER BY s.version DESC
+    LIMIT k.step
+) AS t;
+
+-- name: tickets_left_desk
+-- What was done last at a desk to those who are not there any more: the latest first.
+SELECT
+    t.venue_id, t.ticket_id, t.queue_id, t.day, t.round, t.number, t.label, t.priority, t.sequence,
+    t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
+    t.called_at, t.recalled_at, t.started_at, t.finished_at, t.missed_at, t.rejoined_at, t.held_at,
+    t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous,
+    t.name, t.party_size, t.area, t.stage, t.prioritized_at, t.extended_at
+FROM unnest($1::text[], $2::text[], $3::int[]) AS k (venue_id, desk_id, step)
+CROSS JOIN LATERAL (
+    SELECT * FROM tickets AS s
+    WHERE s.venue_id = k.venue_id AND coalesce(s.desk_id, s.previous::jsonb ->> 'desk_id') = k.desk_id
+        AND coalesce(s.desk_id, s.previous::jsonb ->> 'desk_id') IS NOT NULL
+        AND s.state <> 'called' AND s.state <> 'serving' AND s.state <> 'expired'
+    ORDER BY s.version DESC
+    LIMIT k.step
+) AS t;
+
+-- name: tickets_found
+-- Those of a line who wait, are held or missed their call and are meant by a text, in the order of calling.
+SELECT
+    t.venue_id, t.ticket_id, t.queue_id, t.day, t.round, t.number, t.label, t.priority, t.sequence,
+    t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
+    t.called_at, t.recalled_at, t.started_at, t.finished_at, t.missed_at, t.rejoined_at, t.held_at,
+    t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous,
+    t.name, t.party_size, t.area, t.stage, t.prioritized_at, t.extended_at
+FROM unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::text[], $6::int[])
+    AS k (venue_id, queue_id, day, round, wanted, step)
+CROSS JOIN LATERAL (
+    SELECT * FROM tickets AS s
+    WHERE s.venue_id = k.venue_id AND s.queue_id = k.queue_id AND s.day = k.day AND s.round = k.round
+        AND coalesce(s.open_key, '') <> '' AND s.state <> 'called' AND s.state <> 'serving'
+        AND (
+            s.visitor = k.wanted
+            OR position(lower(k.wanted) IN lower(s.label)) > 0
+            OR position(lower(k.wanted) IN lower(s.name)) > 0
+        )
+    ORDER BY s.priority DESC, s.sequence
+    LIMIT k.step
+) AS t;
+
+-- name: tickets_noted
+-- Those whose visit has a note with a text in it.
+SELECT
+    t.venue_id, t.ticket_id, t.queue_id, t.day, t.round, t.number, t.label, t.priority, t.sequence,
+    t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
+    t.called_at, t.recalled_at, t.started_at, t.finished_at, t.missed_at, t.rejoined_at, t.held_at,
+    t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous,
+    t.name, t.party_size, t.area, t.stage, t.prioritized_at, t.extended_at
+FROM unnest($1::text[], $2::text[], $3::int[]) AS k (venue_id, wanted, step)
+CROSS JOIN LATERAL (
+    SELECT n.ticket_id FROM visits AS n
+    WHERE n.venue_id = k.venue_id AND n.note IS NOT NULL AND n.state = 'open'
+        AND position(lower(k.wanted) IN lower(n.note)) > 0
+    LIMIT k.step
+) AS v
+CROSS JOIN LATERAL (
+    SELECT * FROM tickets AS s
+    WHERE s.venue_id = k.venue_id AND s.ticket_id = v.ticket_id
+    LIMIT 1
+) AS t;

@@ -200,3 +200,58 @@ FROM tickets
 WHERE venue_id = ?1 AND day = ?2 AND called_at IS NOT NULL AND started_at IS NOT called_at
 ORDER BY max(called_at, coalesce(recalled_at, called_at)) DESC
 LIMIT ?3;
+
+-- name: tickets_aside
+-- Those of a line who are held, or who missed their call: the latest first.
+SELECT
+    venue_id, ticket_id, queue_id, day, round, number, label, priority, sequence, state, visitor,
+    open_key, visit_id, issued_at, version, desk_id, recalls, called_at, recalled_at, started_at,
+    finished_at, missed_at, rejoined_at, held_at, resumed_at, left_at, expired_at, from_ticket_id,
+    previous, name, party_size, area, stage, prioritized_at, extended_at
+FROM tickets
+WHERE venue_id = ?1 AND queue_id = ?2 AND day = ?3 AND round = ?4 AND state = ?5
+    AND (state = 'held' OR state = 'missed')
+ORDER BY version DESC
+LIMIT ?6;
+
+-- name: tickets_left_desk
+-- What was done last at a desk to those who are not there any more: the latest first.
+SELECT
+    venue_id, ticket_id, queue_id, day, round, number, label, priority, sequence, state, visitor,
+    open_key, visit_id, issued_at, version, desk_id, recalls, called_at, recalled_at, started_at,
+    finished_at, missed_at, rejoined_at, held_at, resumed_at, left_at, expired_at, from_ticket_id,
+    previous, name, party_size, area, stage, prioritized_at, extended_at
+FROM tickets
+WHERE venue_id = ?1 AND coalesce(desk_id, json_extract(previous, '$.desk_id')) = ?2
+    AND coalesce(desk_id, json_extract(previous, '$.desk_id')) IS NOT NULL
+    AND state <> 'called' AND state <> 'serving' AND state <> 'expired'
+ORDER BY version DESC
+LIMIT ?3;
+
+-- name: tickets_found
+-- Those of a line who wait, are held or missed their call and are meant by a text, in the order of calling.
+SELECT
+    venue_id, ticket_id, queue_id, day, round, number, label, priority, sequence, state, visitor,
+    open_key, visit_id, issued_at, version, desk_id, recalls, called_at, recalled_at, started_at,
+    finished_at, missed_at, rejoined_at, held_at, resumed_at, left_at, expired_at, from_ticket_id,
+    previous, name, party_size, area, stage, prioritized_at, extended_at
+FROM tickets
+WHERE venue_id = ?1 AND queue_id = ?2 AND day = ?3 AND round = ?4
+    AND coalesce(open_key, '') <> '' AND state <> 'called' AND state <> 'serving'
+    AND (visitor = ?5 OR instr(lower(label), lower(?5)) > 0 OR instr(lower(name), lower(?5)) > 0)
+ORDER BY priority DESC, sequence
+LIMIT ?6;
+
+-- name: tickets_noted
+-- Those whose visit has a note with a text in it. By any other index every visit would be read.
+SELECT
+    t.venue_id, t.ticket_id, t.queue_id, t.day, t.round, t.number, t.label, t.priority, t.sequence,
+    t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
+    t.called_at, t.recalled_at, t.started_at, t.finished_at, t.missed_at, t.rejoined_at, t.held_at,
+    t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous,
+    t.name, t.party_size, t.area, t.stage, t.prioritized_at, t.extended_at
+FROM visits AS v INDEXED BY visits_noted
+CROSS JOIN tickets AS t
+WHERE v.venue_id = ?1 AND v.note IS NOT NULL AND v.state = 'open' AND instr(lower(v.note), lower(?2)) > 0
+    AND t.venue_id = ?1 AND t.ticket_id = v.ticket_id
+LIMIT ?3;
