@@ -19,7 +19,7 @@ hypothesis.settings.register_profile("on a busy machine", deadline=None)
 hypothesis.settings.register_profile("quick", deadline=None, max_examples=20)
 hypothesis.settings.load_profile("on a busy machine")
 
-LONGEST_FIRST = ("stories", "operations", "cli", "reliability")
+LONGEST_FIRST = ("stories", "browser", "operations", "cli", "reliability")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -1,12 +1,17 @@
-"""Install what some tests need beside the packages of Python, where that can be done: as root, with apt-get.
+"""Get what some tests need beside the packages of Python. Run as `python -m tests.machine`.
 
-Without it those tests are skipped, and say what is missing. Run as `python -m tests.machine`.
+Programs are installed where that can be done: as root, with apt-get. Without them the tests that need them are skipped,
+and say what is missing. A Chromium there must be: without one nothing is tested.
 """
 
 import os
 import shutil
 import subprocess
 import sys
+from functools import cache
+
+from tests.browser.chromium import ChromiumMissing
+from tests.browser.getting import get_chromium, get_fonts
 
 PACKAGES = {
     "ip": "iproute2",
@@ -23,15 +28,29 @@ QUIETLY = {"DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
 
 def main() -> None:
     missing = [program for program in PACKAGES if shutil.which(program) is None]
-    if not missing:
-        return
-    named = ", ".join(missing)
+    if missing and not install(*(PACKAGES[program] for program in missing)):
+        say(f"Not installed here: {', '.join(missing)}. The tests that need them are skipped.")
+    try:
+        get_chromium(install)
+    except ChromiumMissing as error:
+        sys.exit(str(error))
+    get_fonts(install)
+
+
+def install(*packages: str) -> bool:
+    if not may_install():
+        return False
+    say(f"Installing what some tests need: {', '.join(packages)} ...")
+    return apt_get("install", "-y", "--no-install-recommends", *packages)
+
+
+@cache
+def may_install() -> bool:
+    """Only root, with apt-get, whose lists are brought up to date once."""
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
-        say(f"Not installed here: {named}. The tests that need them are skipped; root with apt-get could install them.")
-        return
-    say(f"Installing what some tests need: {named} ...")
-    packages = [PACKAGES[program] for program in missing]
-    apt_get("update") and apt_get("install", "-y", "--no-install-recommends", *packages)
+        say("Only root with apt-get can install packages.")
+        return False
+    return apt_get("update")
 
 
 def apt_get(*arguments: str) -> bool:
@@ -45,7 +64,7 @@ def apt_get(*arguments: str) -> bool:
             timeout=SECONDS,
         )
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
-        say(f"{error} The tests that need it are skipped.")
+        say(f"{error}")
         return False
     return True
 

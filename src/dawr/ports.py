@@ -67,9 +67,27 @@ class Search(NamedTuple):
     queue, day, round, below which number, states, how many. `at_desk`: who was called there or is served there.
     `by_number`: queue, day, number. `by_name`: queue, day, round, name, how many.
     `called`: the latest calls in all queues: day, how many. `longest`: who has waited longest in a queue's newest line.
+    `waiting`: the first people of that line: queue, how many. `aside`: who is held, or missed their call, the latest
+    first: queue, day, round, state, how many. `left_desk`: who was last changed at a desk and has gone from there, the
+    latest first: desk, how many. `found`: who of a line waits, is held or missed their call, by a part of their label
+    or name or the whole of what the door knows them by: queue, day, round, text, how many. `noted`: whose visit has a
+    note with this in it: text, how many.
     """
 
-    how: Literal["open", "in_states", "at_desk", "by_number", "by_name", "called", "longest"]
+    how: Literal[
+        "open",
+        "in_states",
+        "at_desk",
+        "by_number",
+        "by_name",
+        "called",
+        "longest",
+        "waiting",
+        "aside",
+        "left_desk",
+        "found",
+        "noted",
+    ]
     key: tuple[str | int, ...]
 
 

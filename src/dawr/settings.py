@@ -33,6 +33,9 @@ class Settings(msgspec.Struct, frozen=True):
         str, Meta(description="File of the TLS certificate, with its chain (PEM); empty speaks plain HTTP.")
     ] = ""
     tls_key: Annotated[str, Meta(description="File of the certificate's private key (PEM), without a password.")] = ""
+    public_url: Annotated[
+        str, Meta(description="Where visitors' phones find this server, https://…: QR codes and links begin with it.")
+    ] = ""
     workers: Annotated[int, Meta(ge=1, le=64, description="Processes that serve. The embedded profile has one.")] = 1
     clinic_venue: Annotated[
         str, Meta(description="Slug of the venue that the clinic door `/api/v1` opens to; empty is the only clinic.")
@@ -58,11 +61,15 @@ class Settings(msgspec.Struct, frozen=True):
         int, Meta(ge=1, le=1_000_000, description="Numbers per minute and address at the clinic door.")
     ] = 60
     limit_join: Annotated[
-        int, Meta(ge=1, le=1_000_000, description="Joins per minute and address at the restaurant door and `/v1`.")
+        int,
+        Meta(ge=1, le=1_000_000, description="Joins per minute and address at the restaurant door, `/v1` and `/v/`."),
     ] = 20
     limit_look: Annotated[
         int, Meta(ge=1, le=1_000_000, description="Other requests per minute and address, of those not signed in.")
     ] = 600
+    limit_visit: Annotated[
+        int, Meta(ge=1, le=1_000_000, description="Requests per minute of whoever holds a visitor's link, by the link.")
+    ] = 120
     limit_caller: Annotated[
         int, Meta(ge=1, le=1_000_000, description="Requests per minute of one account or API token.")
     ] = 1200

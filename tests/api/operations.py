@@ -54,7 +54,7 @@ def asked_for(things: Things) -> dict[str, Asked]:
     venue = {"venue": "clinic"}
     member, token = {**venue, "username": "target"}, {**venue, "token": things.token}
     plain = {"live", "ready", "health", "clinic-health", "clinic-backend", "openapi", "me"}
-    verbs = ("call", "recall", "extend", "start", "finish", "miss", "rejoin", "hold", "resume", "leave")
+    verbs = ("call", "recall", "extend", "start", "finish", "miss", "rejoin", "put-back", "hold", "resume", "leave")
     planned, desk = {"visit": things.planned}, {"desk": "clinic:room"}
     edits = ("unlock", "enter-stage", "remove", "end", "reset-path", "renew-link")
     of_lab = {"queue": "lab"}
@@ -75,6 +75,8 @@ def asked_for(things: Things) -> dict[str, Asked]:
         **{f"{verb}-desk": Asked(desk, {}) for verb in ("open", "close")},
         "break-desk": Asked(desk, {"until": 1}),
         "look-at-desk": Asked(desk),
+        "look-at-console": Asked(desk),
+        "note": Asked(planned, {"note": "Speaks Chinese"}),
         "change-path": Asked(planned, {"journey": "recruitment"}),
         "look-at-whole-visit": Asked(planned),
         "find-visitors": Asked(venue, query="?find=nobody"),
@@ -95,6 +97,7 @@ def asked_for(things: Things) -> dict[str, Asked]:
         "start-visit": Asked(venue, {"queue": things.code}),
         "look-at-visit": Asked(visit),
         "leave-visit": Asked(visit, {}),
+        "undo-leave-visit": Asked(visit, {}),
         "rejoin-visit": Asked(visit, {}),
         "look-at-venue": Asked(venue),
         "look-at-set-up": Asked(venue),

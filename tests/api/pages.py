@@ -2,8 +2,11 @@
 
 from html.parser import HTMLParser
 
+from tests.api.world import Api
+from tests.running import Answer
+
 LOADED_BY = {"src", "href", "action", "formaction", "srcset", "poster", "data"}
-NOT_INLINE = {"script", "style", "svg", "iframe", "object", "embed", "base"}
+NOT_INLINE = {"script", "style", "iframe", "object", "embed", "base"}
 WITHOUT_END = {"meta", "link", "input", "img", "br", "hr"}
 A_BROWSERS = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
 """What one asks for when somebody opens a link."""
@@ -68,3 +71,8 @@ class Page(HTMLParser):
             self._choosing = given["name"]
         if tag == "option" and "selected" in given:
             self.typed[self._choosing] = given["value"]
+
+
+def open_link(api: Api, link: str, **headers: str) -> Answer:
+    """As a browser opens a page."""
+    return api.get(link, headers={**A_BROWSERS, **{name.replace("_", "-"): said for name, said in headers.items()}})

@@ -74,7 +74,7 @@ def test_names_are_kept_in_the_language_that_they_were_typed_in(
 
     assert is_done(done)
     venue, (language, name, queue_name, desk_name) = empty.set_up_of("ours"), names
-    assert venue["name"] == {language: name}
+    assert (venue["name"], venue["language"]) == ({language: name}, language)
     assert (venue["zone"], venue["kind"]) == ("Asia/Qatar", given.get("venue_kind", "clinic"))
     (made,) = venue["queues"]
     assert (made["name"], (made["id"], made["prefix"])) == ({language: queue_name}, queue)

@@ -10,6 +10,7 @@ import jsonschema_rs
 import pytest
 
 from dawr.web.described_fields import Fields
+from dawr.web.pages.assets import address_of
 from dawr.web.table import ROUTES
 from tests.api.operations import OPERATIONS
 from tests.api.pages import Page
@@ -19,7 +20,28 @@ SUCCESS_KINDS = {"application/json", "text/event-stream"}
 PROBLEM_KINDS = {"application/problem+json"}
 ALSO_OF = {"clinic-backend": {"application/json"}}
 """Whoever asks how the backend fares is answered in its own form, however it fares."""
-PAGES = {"/", "/docs", "/first-run", "/t/{visit}", "/static/{file}", "/favicon.ico"}
+PAGES = {
+    "/",
+    "/docs",
+    "/first-run",
+    "/sign-in",
+    "/sign-out",
+    "/t/{visit}",
+    "/d/{venue}",
+    "/d/{venue}/token",
+    "/v/{venue}",
+    "/v/{venue}/in-line",
+    "/staff/{venue}",
+    "/staff/{venue}/{desk}",
+    "/staff/{venue}/{desk}/desk",
+    "/staff/{venue}/{desk}/latest",
+    "/staff/{venue}/{desk}/pins",
+    "/staff/{venue}/{desk}/tickets/{ticket}",
+    "/staff/{venue}/{desk}/walk-in",
+    "/static/{file}",
+    "/hue/{file}",
+    "/favicon.ico",
+}
 
 
 def every(node: object, name: str) -> Iterator[Any]:
@@ -199,7 +221,9 @@ def test_every_link_of_the_page_leads_somewhere(api: Api) -> None:
             assert api.get(link).status == 200, link
 
 
-@pytest.mark.parametrize("path", ["/docs", "/openapi.json", "/v1/venues/clinic", "/health/live", "/static/page.css"])
+@pytest.mark.parametrize(
+    "path", ["/docs", "/openapi.json", "/v1/venues/clinic", "/health/live", address_of("base.css")]
+)
 def test_what_can_be_got_can_be_asked_about(api: Api, path: str) -> None:
     got, asked = api.get(path), api.ask("HEAD", path)
 

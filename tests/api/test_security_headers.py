@@ -2,6 +2,7 @@
 
 import pytest
 
+from dawr.web.pages.assets import address_of
 from tests.api.pages import A_BROWSERS, Page
 from tests.api.world import Api
 from tests.running import Answer
@@ -9,10 +10,11 @@ from tests.running import Answer
 PATHS = {
     "an answer": ("GET", "/v1/venues/clinic", 200),
     "a document": ("GET", "/openapi.json", 200),
-    "a style": ("GET", "/static/page.css", 200),
-    "a script": ("GET", "/static/zone.js", 200),
+    "a style": ("GET", address_of("base.css"), 200),
+    "a script": ("GET", address_of("live.js"), 200),
     "an icon": ("GET", "/favicon.ico", 200),
-    "an icon that a page shows": ("GET", "/static/icon.svg", 200),
+    "the pictures of pages": ("GET", address_of("icons.svg"), 200),
+    "the words of a page": ("GET", address_of("words-phone-ar.json"), 200),
     "nothing there": ("GET", "/nothing", 404),
     "no such style": ("GET", "/static/nothing.css", 404),
     "another method": ("DELETE", "/v1/venues/clinic", 405),
@@ -20,12 +22,12 @@ PATHS = {
     "a refusal": ("POST", "/v1/queues/clinic:closed/tickets", 409),
     "health": ("GET", "/health/ready", 200),
 }
-KEPT = {"a style", "a script", "an icon", "an icon that a page shows"}
-"""By browsers, for a while."""
+KEPT = {"an icon": "public, max-age=300"} | dict.fromkeys(
+    ("a style", "a script", "the pictures of pages", "the words of a page"), "public, max-age=31536000, immutable"
+)
+"""By browsers: for ever, where the name has a hash in it."""
 PAGES = ("/", "/docs", "/first-run?code=x", "/t/nothing.here", "/nowhere")
 """With a problem that is a page, too."""
-TOLD_OUR_ADDRESS = ("/", "/docs")
-"""By whoever follows a link or sends a form there: a problem may have a secret in its address."""
 
 
 def directives(answer: Answer) -> dict[str, str]:
@@ -43,7 +45,7 @@ def test_every_answer_lets_a_browser_run_nothing(api: Api, what: str) -> None:
     policy = directives(answer)
     assert policy["default-src"] == policy["frame-ancestors"] == policy["base-uri"] == "'none'"
     assert "script-src" not in policy
-    must_be_guarded(answer, kept="public, max-age=300" if what in KEPT else "no-store")
+    must_be_guarded(answer, kept=KEPT.get(what, "no-store"))
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -54,8 +56,9 @@ def test_a_page_runs_and_shows_only_what_is_ours(api: Api, path: str) -> None:
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert policy["default-src"] == policy["frame-ancestors"] == policy["object-src"] == "'none'"
     assert policy["script-src"] == policy["style-src"] == policy["form-action"] == "'self'"
+    assert policy["media-src"] == policy["manifest-src"] == "'self'"
     assert "unsafe" not in answer.headers["content-security-policy"]
-    must_be_guarded(answer, referrer="same-origin" if path in TOLD_OUR_ADDRESS else "no-referrer")
+    must_be_guarded(answer, referrer="same-origin")
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -64,7 +67,7 @@ def test_a_page_has_nothing_inline_and_loads_nothing_from_elsewhere(api: Api, pa
 
     assert page.inline == []
     assert page.addresses
-    assert all(address.startswith(("/", "#")) and not address.startswith("//") for address in page.addresses)
+    assert all(address.startswith(("/", "#", "?")) and not address.startswith("//") for address in page.addresses)
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -82,7 +85,9 @@ def test_https_is_kept_for_a_year_and_http_promises_nothing(api: Api, path: str)
     assert secure.headers["strict-transport-security"] == "max-age=31536000; includeSubDomains"
 
 
-@pytest.mark.parametrize("name", ["../app.py", "..%2fapp.py", "%2e%2e/app.py", "page.css/", ".", "page.css%00"])
+@pytest.mark.parametrize(
+    "name", ["../app.py", "..%2fapp.py", "%2e%2e/app.py", "base.css", "base.css/", ".", "base.css%00"]
+)
 def test_nothing_but_the_pages_files_is_given_out(api: Api, name: str) -> None:
     answer = api.get(f"/static/{name}")
 

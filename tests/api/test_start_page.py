@@ -1,13 +1,13 @@
-"""The bare address: which places are here, whether there is an owner, and what an owner does next."""
+"""The bare address: which places are here, staff's pages, whether there is an owner, and what an owner does next."""
 
 import json
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 import pytest
 
@@ -53,35 +53,42 @@ def test_places_are_named_in_the_visitors_language_and_inactive_ones_are_not_sho
     assert "Gone" not in english.text
 
 
-@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 def test_the_next_steps_that_an_owner_sees_work_as_they_stand_there(empty: Installation, tmp_path: Path) -> None:
     cookie = cookie_of(empty.fill_in(empty.codes()[0], VENUE))
     page = Page(empty.open("/", Cookie=cookie).body)
 
     given = {**os.environ, "DAWR_DATA": str(empty.data), "PATH": f"{Path(PROGRAM).parent}:{os.environ['PATH']}"}
-    script = "\n".join(["set -e", *(f"{command}\necho" for command in page.commands)])
+    script = "\n".join(["set -e", *page.commands])
     done = subprocess.run(["sh", "-c", script], cwd=tmp_path, env=given, capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, done
-    *_, taken, called = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    assert (taken["place"]["label"], called["ticket"]["label"], called["ticket"]["state"]) == ("A001", "A001", "called")
-    assert "A001: come now" in Page(empty.open(taken["link"]).body).text
-    assert {"/docs", "/v1/queues/ours:main"} <= set(page.links)
+    assert {"/docs", "/v/ours", "/d/ours", "/staff/ours/desk-1"} <= set(page.links)
+    for path in ("/v/ours", "/d/ours", "/staff/ours/desk-1"):
+        assert f"{empty.server.url}{path}" in page.text
     for link in page.links:
-        assert empty.open(link).status == 200, link
+        assert empty.open(urljoin("/", link), Cookie=cookie).status == 200, link
+
+
+def test_the_owners_addresses_begin_with_the_public_one_where_it_is_known(tmp_path: Path) -> None:
+    public = "https://queue.example.org"
+    with DawrServer(tmp_path, "serve", DAWR_DATA=tmp_path / "data", DAWR_PUBLIC_URL=public) as server:
+        new = Installation(server, tmp_path / "data")
+        page = Page(new.open("/", Cookie=cookie_of(new.fill_in(new.codes()[0], VENUE))).body)
+
+    assert "https://queue.example.org/v/ours" in page.text
+    assert "/v/ours" in page.links
 
 
 @pytest.mark.parametrize("host", ["$(reboot)", "a b", "x;y", "", "[::1]$(reboot)"])
-def test_a_host_that_is_none_is_in_no_command(empty: Installation, host: str) -> None:
+def test_a_host_that_is_none_is_in_no_address(empty: Installation, host: str) -> None:
     cookie = cookie_of(empty.fill_in(empty.codes()[0], VENUE))
 
     answer = empty.open("/", Cookie=cookie, Host=host)
 
     if answer.status == 200:
-        assert not any(
-            "reboot" in command or "x;y" in command or "a b" in command for command in Page(answer.body).commands
-        )
-        assert any(f"http://127.0.0.1:{empty.server.port}/v1/" in command for command in Page(answer.body).commands)
+        page = Page(answer.body)
+        assert not any(odd in page.text for odd in ("reboot", "x;y", "a b"))
+        assert f"http://127.0.0.1:{empty.server.port}/v/ours" in page.text
 
 
 @pytest.mark.parametrize("by", [None, "viewer@clinic", "staff@clinic", "manager@clinic", "token:owner@clinic"])
@@ -124,6 +131,29 @@ def test_commands_name_the_program_so_that_it_is_found(
 
     assert page.commands[0].startswith("dawr staff add" if is_in_path else f"{PROGRAM} staff add")
     assert ".venv" not in page.text.replace(PROGRAM, "")
+
+
+@pytest.mark.parametrize(
+    ("by", "there"), [(None, False), ("viewer@clinic", False), ("staff@clinic", True), ("manager@clinic", True)]
+)
+def test_staff_find_their_desks_and_the_display_and_others_where_to_take_a_number(
+    api: Api, by: str | None, *, there: bool
+) -> None:
+    links = Page(api.get("/", by=by).body).links
+
+    assert {"/v/clinic", "/v/bistro"} <= set(links)
+    assert ({"/staff/clinic", "/d/clinic"} <= set(links)) == there
+    assert not {"/staff/bistro", "/d/bistro"} & set(links)
+
+
+def test_whoever_is_signed_in_can_sign_out_or_give_way_and_others_can_sign_in(api: Api) -> None:
+    anybody, staff = Page(api.get("/").body), Page(api.get("/", by="staff@clinic").body)
+
+    assert "/sign-in" in anybody.links
+    assert "/sign-out" not in anybody.addresses
+    assert "/sign-in?switch=1&then=/" in staff.links
+    assert "/sign-out" in staff.addresses
+    assert "You are signed in as staff@clinic." in staff.text
 
 
 def test_an_icon_is_where_browsers_look_for_one(api: Api) -> None:

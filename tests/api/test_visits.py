@@ -67,7 +67,7 @@ def test_nobody_rejoins_who_did_not_miss_a_call(api: Api, queue: str) -> None:
     must_be_problem(api.post(f"/v1/visits/{visit}/rejoin", {}), 409, "ticket-in-wrong-state")
 
 
-@pytest.mark.parametrize("verb", ["", "/leave", "/rejoin"])
+@pytest.mark.parametrize("verb", ["", "/leave", "/undo-leave", "/rejoin"])
 @pytest.mark.parametrize("wrong", ["another secret", "no secret", "no dot", "longer", "shorter", "of another visit"])
 def test_without_the_secret_there_is_no_visit(api: Api, queue: str, verb: str, wrong: str) -> None:
     taken, other = api.take(queue), api.take(queue)
@@ -104,3 +104,37 @@ def test_a_visit_cannot_begin_where_nobody_is_taken(api: Api) -> None:
     must_be_problem(api.post("/v1/venues/clinic/visits", {"queue": "nowhere"}), 404, "unknown-queue")
     must_be_problem(api.post("/v1/venues/nowhere/visits", {"queue": "lab"}), 404, "unknown-venue")
     must_be_problem(api.post("/v1/venues/clinic/visits", {"queue": "lab", "priority": 1}), 403, "role-too-low")
+
+
+def test_whoever_left_by_mistake_takes_it_back_at_once(api: Api, queue: str) -> None:
+    taken = api.take(queue)
+    api.take(queue)
+    path = f"/v1/visits/{secret_of(taken['link'])}"
+
+    left = api.post(f"{path}/leave", {}).json
+    seen = api.get(path).json
+    back = api.post(f"{path}/undo-leave", {})
+
+    assert left["undo_until"] == seen["undo_until"] is not None
+    assert (back.status, back.json["state"], back.json["undo_until"]) == (200, "open", None)
+    (place,) = back.json["tickets"]
+    assert (place["state"], place["number"], place["ahead"]) == ("waiting", taken["place"]["number"], 0)
+
+
+def test_taking_back_is_retried_safely_and_done_once(api: Api, queue: str) -> None:
+    path = f"/v1/visits/{secret_of(api.take(queue)['link'])}"
+    api.post(f"{path}/leave", {})
+
+    answers = [api.post(f"{path}/undo-leave", {}, key="stay") for _ in range(2)]
+
+    assert (answers[0].status, answers[0].body) == (200, answers[1].body)
+    must_be_problem(api.post(f"{path}/undo-leave", {}), 409, "cannot-undo")
+
+
+def test_what_staff_ended_cannot_be_taken_back_by_the_link(api: Api, queue: str) -> None:
+    taken = api.take(queue)
+    api.post(f"/v1/tickets/{taken['ticket']}/leave", {}, by="staff@clinic")
+    path = f"/v1/visits/{secret_of(taken['link'])}"
+
+    assert api.get(path).json["undo_until"] is None
+    must_be_problem(api.post(f"{path}/undo-leave", {}), 409, "cannot-undo")

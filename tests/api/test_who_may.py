@@ -41,7 +41,7 @@ class Actor(NamedTuple):
 
 BY_LINK = {
     *("look-at-visit", "leave-visit", "rejoin-visit", "enter-visit", "finish-stage", "restaurant-queue-status"),
-    *("patient-status", "my-position", "patient-my-position", "path-enter"),
+    *("patient-status", "my-position", "patient-my-position", "path-enter", "undo-leave-visit"),
 }
 """Whoever holds the link, and nobody else whatever their role."""
 
@@ -86,7 +86,7 @@ def test_every_operation_is_asked_by_everybody(things: Things) -> None:
 FOR_ANYBODY = {
     *("live", "ready", "health", "clinic-health", "clinic-backend", "openapi", "login", "admin-login"),
     *("look-at-venue", "look-at-queue", "take-ticket", "start-visit", "look-at-visit", "leave-visit", "rejoin-visit"),
-    *("start-journey", "look-at-choice", "enter-visit", "finish-stage"),
+    *("start-journey", "look-at-choice", "enter-visit", "finish-stage", "undo-leave-visit"),
     *("queue-enter", "queue-status", "queue-position", "queue-done", "restaurant-join", "restaurant-queue-status"),
     *("patient-login", "patient-verify-pin", "patient-status", "my-position", "patient-my-position"),
     *("path-choose", "path-enter", "pin-status"),

@@ -29,7 +29,8 @@ def test_a_healthy_installation_is_said_to_be_healthy(installation: Installation
     if isinstance(installation.database, str):
         installation.rows("SELECT pg_stat_reset()")  # the database was lent to others before
 
-    done = installation.dawr("check", DAWR_PORT="0", DAWR_RATE_LIMITS="on")
+    public = {"DAWR_PUBLIC_URL": "https://queue.example.org"}
+    done = installation.dawr("check", DAWR_PORT="0", DAWR_RATE_LIMITS="on", **public)
 
     assert (done.exit_code, done.complained) == (0, "")
     assert {line[0] for line in done.said.splitlines()} == {"✓"}

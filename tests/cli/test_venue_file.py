@@ -59,9 +59,10 @@ def test_what_the_comments_of_a_new_file_propose_can_be_applied_too(
 
     assert (applied.exit_code, applied.complained) == (0, "")
     slug = tomllib.loads(file.read_text())["slug"]
-    queues = json.loads(embedded.dawr("venue", "show", slug).said)["queues"]
-    assert queues[-1]["capacity"] is not None
-    assert queues[-1]["hours"]["exceptions"] == {"2027-01-01": []}
+    shown = json.loads(embedded.dawr("venue", "show", slug).said)
+    assert shown["queues"][-1]["capacity"] is not None
+    assert shown["queues"][-1]["hours"]["exceptions"] == {"2027-01-01": []}
+    assert {shown[name] for name in ("language", "digits", "hue", "display")} == {"en", "arabic", 260, "staff"}
 
 
 def test_a_new_file_is_named_after_its_kind_and_its_zone_is_this_machines(

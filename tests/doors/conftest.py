@@ -26,9 +26,12 @@ FRESH = [f"fresh{number}" for number in range(500)]
 _slugs = (f"bistro-{number}" for number in itertools.count(1))
 
 
-@pytest.fixture(scope="session", params=["sqlite", "postgres"])
+@pytest.fixture(scope="session", params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
 def clinic(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DawrServer]:
-    """A clinic that is served, with queues of every kind and an owner."""
+    """A clinic that is served, with queues of every kind and an owner.
+
+    What stores do differently is shown by `tests/stores`; the doors are tried on PostgreSQL among the slow tests.
+    """
     directory = tmp_path_factory.mktemp("clinic")
     if request.param == "sqlite":
         with founded(directory, DAWR_DATA=directory / "data") as server:

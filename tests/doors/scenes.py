@@ -185,6 +185,13 @@ def _undone(scene: Scene) -> Asked:
     return Asked(f"/v1/tickets/{ticket}/undo", {"version": seen["version"]})
 
 
+def _left_by_link(scene: Scene) -> Asked:
+    link = scene.link("waiting")
+    left = scene.client.post(f"{link}/leave", {})
+    assert left.status == 200, left
+    return Asked(f"{link}/undo-leave")
+
+
 def _entered(scene: Scene, user: str = "Amna") -> Mapping[str, str]:
     scene.client.enter(scene.queue, user)
     return {"clinic": scene.queue}
@@ -284,6 +291,7 @@ CASES: dict[str, Case] = {
         lambda scene: Asked(f"/v1/venues/{scene.venue}/visits", {"queue": scene.queue}), _saying(visitor="Amna")
     ),
     "leave-visit": _visit_verb("leave", "waiting"),
+    "undo-leave-visit": Case(_left_by_link, lambda scene, _: _left_by_link(scene)),
     "rejoin-visit": _visit_verb("rejoin", "missed"),
     "call-next-from-queue": Case(_called_from_queue, lambda scene, _: Asked(f"{scene.of_queue('bar')}/call-next")),
     "call-next": Case(_called_to_desk, _saying(queue="bar")),
@@ -298,6 +306,7 @@ CASES: dict[str, Case] = {
     "finish-ticket": _verb("finish", "called"),
     "miss-ticket": _verb("miss", "called"),
     "rejoin-ticket": _verb("rejoin", "missed"),
+    "put-back-ticket": _verb("put-back", "called"),
     "hold-ticket": _verb("hold", "waiting"),
     "resume-ticket": _verb("resume", "held"),
     "leave-ticket": _verb("leave", "waiting"),
@@ -318,6 +327,7 @@ CASES: dict[str, Case] = {
     "enter-visit": _entered_again(Scene.tour_link, "enter"),
     "enter-stage": _entered_again(Scene.tour_by_staff, "enter-stage"),
     "renew-link": _edit("renew-link"),
+    "note": _edit("note", note="Hard of hearing"),
     "unlock": Case(_failed_before, _saying(reason="A slip.")),
     "remove": _edit("remove"),
     "end": _edit("end"),

@@ -2,9 +2,8 @@
 
 import ast
 import re
-import string
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, get_args
 
 import msgspec
@@ -12,12 +11,14 @@ import pytest
 from babel import Locale
 
 from dawr.domain.errors import (
+    Fact,
     InvalidValue,
     JoinedTooOften,
     PinWrong,
     QueueFull,
     Refused,
     TicketInWrongState,
+    UndoTooLate,
     UnknownVenue,
 )
 from dawr.domain.token import TokenKind
@@ -28,39 +29,18 @@ from dawr.web.table import ROUTES
 from dawr.web.wording import ENGLISH, LANGUAGES, PLURAL_FORM, RIGHT_TO_LEFT, preferred, say, sentence_of, words_in
 from tests.docs.source import SOURCE, calls, problems
 from tests.domain.test_errors import ONE_OF_EACH
+from tests.web.messages import Message, choices_in, facts_in, texts_in
 
 FOR_PROGRAMS = {"field", "version", "rule", "why", "verb", "state"}
 """Facts that say nothing to a person, or choose the sentence."""
 
 
-Message = str | Mapping[str, Any]
-
-
-def texts_in(message: Message) -> Iterator[str]:
-    if isinstance(message, str):
-        yield message
-    else:
-        for name, inner in message.items():
-            if name != "by":
-                yield from texts_in(inner)
-
-
-def choices_in(message: Message) -> Iterator[Mapping[str, Any]]:
-    if not isinstance(message, str):
-        yield message
-        for name, inner in message.items():
-            if name != "by":
-                yield from choices_in(inner)
-
-
-def facts_in(message: Message) -> set[str]:
-    return {name for text in texts_in(message) for _, name, _, _ in string.Formatter().parse(text) if name}
-
-
 def messages_of(language: str) -> dict[str, Message]:
     words = words_in(language)
     told = {f"{code} {part}": said[part] for code, said in words.problems.items() for part in said}
-    return {**told, "misfits": words.misfits, **{f"page {name}": said for name, said in words.pages.items()}}
+    screens = {f"screen {screen} {name}": said for screen, own in words.screens.items() for name, said in own.items()}
+    pages = {f"page {name}": said for name, said in words.pages.items()}
+    return {**told, "misfits": words.misfits, **pages, **screens}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -151,25 +131,25 @@ def test_the_facts_of_a_refusal_are_told_in_its_sentence_too(refusal: Refused) -
 @pytest.mark.parametrize(
     ("header", "language"),
     [
-        (b"", "en"),
+        (b"", None),
         (b"ar", "ar"),
         (b"AR-QA,en;q=0.5", "ar"),
         (b"en;q=0.5, zh-Hans-CN;q=0.9", "zh"),
-        (b"fr, de", "en"),
+        (b"fr, de", None),
         (b"fr, zh;q=0.1", "zh"),
         (b"*, ar;q=0.5", "en"),
         (b"ar;q=0, zh;q=0.2", "zh"),
-        (b"ar;q=nonsense", "en"),
+        (b"ar;q=nonsense", None),
         (b"ar, zh", "ar"),
         (b"zh;q=0.4, ar ;q=0.5", "ar"),
         (b"zh\t; q = 0.4 ,\tar ; Q=0.5", "ar"),
         (b"ar;Q=0.1, zh;Q=0.2", "zh"),
-        (b"ar;q=nan, zh;q=-1", "en"),
-        (b"\xff\xfe;;;,,,=,q=", "en"),
-        (b"fr," * 10_000 + b"ar", "en"),
+        (b"ar;q=nan, zh;q=-1", None),
+        (b"\xff\xfe;;;,,,=,q=", None),
+        (b"fr," * 10_000 + b"ar", None),
     ],
 )
-def test_whoever_asks_is_told_in_the_language_they_like_best(header: bytes, language: str) -> None:
+def test_whoever_asks_is_told_in_the_language_they_like_best(header: bytes, language: str | None) -> None:
     assert preferred(header) == language
 
 
@@ -196,6 +176,28 @@ def test_tries_that_are_left_are_counted_in_right_grammar() -> None:
 def test_a_ticket_that_is_there_already_is_said_to_be() -> None:
     assert sentence_of(TicketInWrongState("R002", "finished", "finish")) == "R002 is finished already."
     assert sentence_of(TicketInWrongState("R002", "left", "call")) == "R002 cannot be called: it is given up."
+    assert sentence_of(TicketInWrongState("R002", "held", "put-back")) == "R002 cannot be put back: it is on hold."
+
+
+def test_whoever_comes_too_late_to_undo_leaving_is_told_in_seconds() -> None:
+    late = UndoTooLate("A042", seconds=10)
+
+    assert sentence_of(late) == "You left more than 10 seconds ago: too late to undo. Take a new number."
+    assert "10 ثوانٍ" in sentence_of(late, "ar")
+    assert "10 秒" in sentence_of(late, "zh")
+    assert "10 minutes" in sentence_of(UndoTooLate("A042", 10))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(
+    "verb", ["call", "recall", "start", "miss", "put-back", "rejoin", "hold", "resume", "prioritize"]
+)
+def test_whoever_comes_second_is_told_which_desk_has_the_visitor(verb: str, language: str) -> None:
+    names = {"en": "Room 2", "ar": "غرفة 2", "zh": "二号室"}
+    where: dict[str, Fact] = {"desk": "room-2", "desk_name": names, "just_now": False}
+
+    assert names[language] in sentence_of(TicketInWrongState("A042", "serving", verb, **where), language)
+    assert "None" not in sentence_of(TicketInWrongState("A042", "serving", verb), language)
 
 
 def test_a_fact_is_never_taken_for_a_sentence() -> None:
@@ -295,7 +297,8 @@ def test_lists_are_written_as_the_language_writes_them(language: str, said: str)
 def test_every_field_that_anybody_may_give_has_its_word(language: str) -> None:
     routes = [route for route in ROUTES if route.who == "anyone"]
     shapes: list[Any] = [OwnerForm, VenueForm, *(shape for route in routes for shape in (route.body, route.query))]
-    given = {field.encode_name for shape in shapes if shape for field in msgspec.structs.fields(shape)}
+    structs = [shape for shape in shapes if shape and shape != dict[str, str]]
+    given = {field.encode_name for struct in structs for field in msgspec.structs.fields(struct)}
 
     assert len(given) > 25
     assert given - words_in(language).terms["field"].keys() == set()
@@ -337,10 +340,14 @@ def test_every_limit_is_told_in_words_of_its_own_or_is_so_many_in_a_minute() -> 
 @pytest.mark.parametrize(
     ("facts", "said"),
     [
-        ({"policy": "join", "most": 1, "seconds": 60}, "أكثر من طلب واحد كل 60 ثانية"),
-        ({"policy": "join", "most": 3, "seconds": 60}, "أكثر من 3 طلبات كل 60 ثانية"),
-        ({"policy": "join", "most": 20, "seconds": 60}, "أكثر من 20 طلبًا كل 60 ثانية"),
+        ({"policy": "look", "most": 1, "seconds": 60}, "أكثر من طلب واحد كل 60 ثانية"),
+        ({"policy": "look", "most": 3, "seconds": 60}, "أكثر من 3 طلبات كل 60 ثانية"),
+        ({"policy": "look", "most": 20, "seconds": 60}, "أكثر من 20 طلبًا كل 60 ثانية"),
         ({"policy": "look", "most": 600, "seconds": 60}, "أكثر من 600 طلب كل 60 ثانية"),
+        ({"policy": "join", "again_seconds": 1}, "بعد ثانية."),
+        ({"policy": "join", "again_seconds": 2}, "بعد ثانيتين."),
+        ({"policy": "join", "again_seconds": 3}, "بعد 3 ثوانٍ."),
+        ({"policy": "join", "again_seconds": 57}, "بعد 57 ثانية."),
         ({"policy": "pin", "minutes": 1}, "بعد دقيقة، أو اسأل الموظفين."),
         ({"policy": "pin", "minutes": 2}, "بعد دقيقتين، أو اسأل الموظفين."),
         ({"policy": "pin", "minutes": 15}, "بعد 15 دقيقة، أو اسأل الموظفين."),
@@ -372,6 +379,13 @@ def test_a_reserve_that_there_is_not_is_not_told() -> None:
     assert sentence_of(QueueFull("lab", 60, 0)) == "Queue lab has given all its numbers for today: 60."
     assert sentence_of(QueueFull("lab", 60, 5)).endswith(": 60, and 5 in reserve.")
     assert "0" not in sentence_of(QueueFull("lab", 7, 0), "ar") + sentence_of(QueueFull("lab", 7, 0), "zh")
+
+
+def test_in_arabic_a_queue_has_one_name() -> None:
+    """It is no row, and no turn: visitor, staff and refusals speak of the same."""
+    words = msgspec.json.encode(words_in("ar")).decode()
+
+    assert re.findall(r"\b(?:ال)?(?:صف|صفوف)\b|هذا الدور|في الدور|إلى الدور|دورًا آخر|أي دور", words) == []
 
 
 @pytest.mark.parametrize("desk", ["by", "none", "other", "desk-1"])

@@ -1,9 +1,13 @@
 """Settings that do not fit together, refused in a sentence before anything begins."""
 
 import os
+import re
 
 from dawr.reliability.client_address import networks
 from dawr.settings import Settings, SettingUnfit
+
+ORIGIN = re.compile(r"https?://([a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:]+\])(:(?P<port>[0-9]{1,5}))?", re.IGNORECASE)
+LAST_PORT = 65_535
 
 
 def refuse_what_cannot_be(settings: Settings) -> None:
@@ -16,6 +20,11 @@ def refuse_what_cannot_be(settings: Settings) -> None:
         networks(settings.trusted_proxies)
     except ValueError as error:
         raise SettingUnfit(f"DAWR_TRUSTED_PROXIES cannot be used: {error}.") from error
+    if settings.public_url and not _is_origin(settings.public_url):
+        raise SettingUnfit(
+            "DAWR_PUBLIC_URL must be the address that phones open, like https://queue.example.org: http or https, a "
+            "host, a port if it needs one, and nothing behind."
+        )
     if settings.workers > 1 and not settings.database_url:
         raise SettingUnfit(
             f"The embedded database has one writer, so {settings.workers} workers cannot share it. "
@@ -36,6 +45,11 @@ def refuse_to_serve_without(settings: Settings) -> None:
             "DAWR_REDIS_URL is for several processes on PostgreSQL, and the embedded database has one process. "
             "Leave it empty, or set DAWR_DATABASE_URL."
         )
+
+
+def _is_origin(url: str) -> bool:
+    found = ORIGIN.fullmatch(url)
+    return found is not None and 0 < int(found["port"] or LAST_PORT) <= LAST_PORT
 
 
 def environment() -> dict[str, str]:

@@ -77,7 +77,8 @@ class Dawr(msgspec.Struct, frozen=True, kw_only=True):
     traffic: Traffic | None = None
     """The statistics; None if they are switched off."""
     routes: tuple[Route, ...] = ()
-    """What it answers besides the table of routes."""
+    """What it answers besides the table of routes, or instead."""
+    is_demo: bool = False
 
     @property
     def processes(self) -> int:

@@ -24,6 +24,7 @@ from dawr.settings import Settings
 from dawr.traffic.requests import Headers, RequestCollector
 from dawr.web.app import App
 from dawr.web.auth import Auth
+from dawr.web.known_links import KnownLinks
 from dawr.web.limits import Limits
 from dawr.web.metrics import ByPort, MetricsEndpoint
 from dawr.web.routes import Parts
@@ -82,12 +83,14 @@ def _parts_of(dawr: Dawr) -> Parts:
         hub=dawr.hub,
         auth=auth,
         limits=limits,
+        links=KnownLinks(dawr.engine),
         clients=clients,
         settings=settings,
         shared=dawr.shared,
         processes=lambda: dawr.processes,
         works=dawr.works,
         traffic=None if dawr.traffic is None else dawr.traffic.view,
+        is_demo=dawr.is_demo,
         venue_ids=dawr.store.venue_ids,
     )
 

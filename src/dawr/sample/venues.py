@@ -78,7 +78,11 @@ CLINIC = Venue(
     kind="clinic",
     queues=_CLINIC_QUEUES,
     desks=tuple(
-        Desk(DeskId(f"room-{queue.room}"), {"en": f"Room {queue.room}", "ar": f"غرفة {queue.room}"}, (queue.id,))
+        Desk(
+            DeskId(f"room-{queue.room}"),
+            {"en": f"Room {queue.room}", "ar": f"غرفة {queue.room}", "zh": f"{queue.room} 室"},
+            (queue.id,),
+        )
         for queue in _CLINIC_QUEUES
     ),
     journeys=_JOURNEYS,

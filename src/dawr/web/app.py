@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable
 
+import msgspec
 import structlog
 
 from dawr.domain.errors import Refused
@@ -16,10 +17,23 @@ from dawr.traffic.requests import RequestCollector
 from dawr.web.cors import Cors
 from dawr.web.endpoint import REPLAYED, Endpoint
 from dawr.web.event_stream import Stream
+from dawr.web.forms import is_for_a_person, is_form, sign_in_first
 from dawr.web.pages.rendering import BY_LANGUAGE, problem_page
 from dawr.web.problems import NO_STATUSES, OUR_FAULT, Problem, problem_of
 from dawr.web.raw_request import RawRequest
-from dawr.web.response import HSTS, PROBLEM_JSON, Header, Response, head_of, headers_of_kind, headers_of_one
+from dawr.web.response import (
+    FRAMED_HTML,
+    HSTS,
+    HTML,
+    JSON,
+    PROBLEM_JSON,
+    Header,
+    Response,
+    head_of,
+    headers_of_kind,
+    headers_of_one,
+    packed,
+)
 from dawr.web.router import NOTHING, Router
 from dawr.web.routes import Parts, Route
 from dawr.web.server.protocol import count_if_unanswered, cycle_of, respond
@@ -134,8 +148,10 @@ class App:
         problem = problem_of(error, raw.language, words=words, statuses=statuses)
         self._tell(problem, path, raw.correlation_id, error)
         by_rule = isinstance(error, Refused)
-        if _is_for_a_person(endpoint, raw):
-            return problem_page(problem, raw.language, raw.correlation_id, by_rule=by_rule)
+        if _wants_a_page(endpoint, raw):
+            if problem.code == "not-signed-in":
+                return sign_in_first(raw)
+            return problem_page(self._parts, raw, problem, by_rule=by_rule)
         headers = (*problem.headers_of_response(), BY_LANGUAGE)
         body = problem.body(raw.correlation_id)
         return Response(problem.status, body, headers, PROBLEM_JSON, by_rule=by_rule)
@@ -169,6 +185,8 @@ class App:
             count_if_unanswered(raw.scope)
 
     async def _send(self, response: Response, raw: RawRequest, send: Send) -> None:
+        if response.kind is not JSON:
+            response = self._dressed(response, raw)
         own = self._headers(response, raw, response.body)
         cycle = cycle_of(raw.scope)
         if cycle is not None:
@@ -177,6 +195,14 @@ class App:
         headers = [*headers_of_kind(response.kind), *own]
         await send({"type": "http.response.start", "status": response.status, "headers": headers})
         await send({"type": "http.response.body", "body": response.body})
+
+    def _dressed(self, response: Response, raw: RawRequest) -> Response:
+        """As small as the browser takes it; the demo's pages may be framed by one of them."""
+        if b"gzip" in raw.headers.get(b"accept-encoding", b""):
+            response = packed(response)
+        if response.kind == HTML and self._parts.is_demo:
+            response = msgspec.structs.replace(response, kind=FRAMED_HTML)
+        return response
 
     def _headers(self, response: Response | Stream, raw: RawRequest, body: bytes | None) -> list[Header]:
         """What this answer says to this caller, besides what every answer of its kind does."""
@@ -188,7 +214,7 @@ class App:
         return headers
 
 
-def _is_for_a_person(endpoint: Endpoint | None, raw: RawRequest) -> bool:
-    """A browser that asked for a page, or for nothing that is there."""
-    is_page = endpoint is None or endpoint.route.kind == "text/html"
-    return is_page and b"text/html" in raw.headers.get(b"accept", b"")
+def _wants_a_page(endpoint: Endpoint | None, raw: RawRequest) -> bool:
+    """A browser that asked for a page, that sent a form, or that asked for nothing that is there."""
+    is_page = endpoint is None or endpoint.route.kind == "text/html" or is_form(raw)
+    return is_page and is_for_a_person(raw)

@@ -4,6 +4,7 @@ A cookie is taken from our own pages only: a browser sends it along with whateve
 page asks for, so for a change the browser must say that the page is ours.
 """
 
+import re
 from collections.abc import Awaitable, Callable
 
 from dawr.accounts.accounts import SESSION, TOKEN, Accounts
@@ -12,7 +13,7 @@ from dawr.domain import Account, Role, SignedIn, Token, VenueId
 from dawr.domain.errors import UnknownTicket, UnknownVenue, UnknownVisit
 from dawr.reliability.client_address import Clients
 from dawr.web.problems import BadRequest
-from dawr.web.raw_request import ANYBODY, DEVICES, Caller, RawRequest, cookies
+from dawr.web.raw_request import ANYBODY, DEVICES, WATCHING_KINDS, Caller, RawRequest, cookies
 from dawr.web.response import Header
 
 SECURE_COOKIE = "__Host-dawr"
@@ -22,7 +23,12 @@ LOOPBACK_COOKIE = "dawr"
 KNOWN_BROWSER = "-browser"
 """Ends the name of the cookie by which a browser is known."""
 KNOWN_SECONDS = KEPT_MS // 1000
+DISPLAY = "-display"
+"""Ends the name of the cookie with the token of a display."""
+PAGES_OF_SCREENS = "/d/"
+DISPLAY_SECONDS = 365 * 24 * 60 * 60
 
+LOOPBACK_HOST = re.compile(rb"(localhost|127\.0\.0\.1|\[::1\])(:\d+)?")
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 CHALLENGE: Header = (b"www-authenticate", b'Bearer realm="dawr"')
 
@@ -64,6 +70,14 @@ class Auth:
     def no_cookie(self, raw: RawRequest) -> Header:
         return self._set_cookie(raw, "", "", 0)
 
+    def display_cookie(self, raw: RawRequest, token: str) -> Header:
+        """A display's token, for the screen that shows it."""
+        return self._set_cookie(raw, DISPLAY, token, DISPLAY_SECONDS)
+
+    def is_kept(self, raw: RawRequest) -> bool:
+        """Whether a browser keeps the cookie. Over plain HTTP one that is on this machine does, and no other."""
+        return self._on_loopback or self._clients.is_secure(raw.scope) or calls_itself_loopback(raw)
+
     def known_browser(self, raw: RawRequest, account: Account | None) -> str | None:
         """Which of the account's browsers this is, by the cookie of an earlier sign-in; None: one that is not known."""
         marks = self._given_cookie(raw, KNOWN_BROWSER)
@@ -80,7 +94,7 @@ class Auth:
             return await self._by_bearer(bearer, who, which_token)
         if b"cookie" not in raw.headers:
             return ANYBODY
-        return await self._by_cookie(raw, who)
+        return await self._by_cookie(raw, who, which_token)
 
     async def _by_bearer(self, header: bytes, who: Who, which_token: WhichToken) -> Caller:
         scheme, _, credentials = header.decode("latin-1").partition(" ")
@@ -94,17 +108,28 @@ class Auth:
         elif credentials.startswith(TOKEN):
             token = await which_token(credentials)
             if token is not None:
-                return Caller(f"token:{token.token_id}", {token.venue_id: token.role}, token_kind=token.kind)
+                return _bearer(token)
         raise BadRequest(401, "credentials-invalid", CHALLENGE)
 
-    async def _by_cookie(self, raw: RawRequest, who: Who) -> Caller:
+    async def _by_cookie(self, raw: RawRequest, who: Who, which_token: WhichToken) -> Caller:
         session = self._given_cookie(raw, "")
         signed_in = await who(session) if session and session.startswith(SESSION) else None
         if signed_in is None:
-            return ANYBODY
+            return await self._display(raw, which_token)
         if raw.scope["method"] not in SAFE_METHODS and not is_from_our_own_page(raw):
             raise BadRequest(403, "cross-site")
         return _account(signed_in, session)
+
+    async def _display(self, raw: RawRequest, which_token: WhichToken) -> Caller:
+        """A screen, which sees no more than anybody does. A token that may more is taken as bearer only.
+
+        On other pages the same browser is anybody: whoever wants to sign in there is let.
+        """
+        if not raw.scope["path"].startswith(PAGES_OF_SCREENS):
+            return ANYBODY
+        given = self._given_cookie(raw, DISPLAY)
+        token = await which_token(given) if given and given.startswith(TOKEN) else None
+        return ANYBODY if token is None or token.kind not in WATCHING_KINDS else _bearer(token)
 
     def _given_cookie(self, raw: RawRequest, which: str) -> str | None:
         """Over https one that any page of the domain could set does not count."""
@@ -136,6 +161,10 @@ def must_be_known(caller: Caller) -> None:
         raise BadRequest(401, "not-signed-in", CHALLENGE)
 
 
+def _bearer(token: Token) -> Caller:
+    return Caller(f"token:{token.token_id}", {token.venue_id: token.role}, token_kind=token.kind)
+
+
 def _account(signed_in: SignedIn, session: str | None) -> Caller:
     return Caller(
         f"staff:{signed_in.account.username}",
@@ -146,10 +175,17 @@ def _account(signed_in: SignedIn, session: str | None) -> Caller:
     )
 
 
+def calls_itself_loopback(raw: RawRequest) -> bool:
+    """Whether the address in the browser is one of the machine's own."""
+    return LOOPBACK_HOST.fullmatch(raw.headers.get(b"host", b"")) is not None
+
+
 def is_from_our_own_page(raw: RawRequest) -> bool:
     site = raw.headers.get(b"sec-fetch-site")
     if site is not None:
         return site in {b"same-origin", b"none"}
-    # `Origin: null` names no host. An empty Host would be the same as that, and is nobody's.
+    # `Origin: null` names no host. An empty Host would be the same as that, and is nobody's. Very old browsers send
+    # no Origin with a form of the same site, and name the page it was on.
     host = raw.headers.get(b"host", b"")
-    return host != b"" and raw.headers.get(b"origin", b"").partition(b"://")[2] == host
+    named = raw.headers.get(b"origin") or raw.headers.get(b"referer", b"")
+    return host != b"" and named.partition(b"://")[2].partition(b"/")[0] == host

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
@@ -15,9 +15,20 @@ from dawr.reliability.idempotency import AnswerKey, Claim, Reply
 from dawr.reliability.rate_limit import Verdict, headers
 from dawr.web.auth import must_be_allowed, must_be_known
 from dawr.web.event_stream import Stream
+from dawr.web.forms import Form, is_for_a_person, is_form, read_form, see_other
 from dawr.web.limits import TooMany
+from dawr.web.pages.rendering import refusal_page
 from dawr.web.problems import BadRequest
-from dawr.web.raw_request import ANYBODY, Caller, RawRequest, checked_key, idempotency_key, read_json, read_query
+from dawr.web.raw_request import (
+    ANYBODY,
+    Caller,
+    RawRequest,
+    checked_key,
+    idempotency_key,
+    read_json,
+    read_page_query,
+    read_query,
+)
 from dawr.web.response import JSON, PROBLEM_JSON, Header, Response
 from dawr.web.routes import Parts, Request, Route
 
@@ -43,10 +54,11 @@ class Endpoint:
             caller = await self._who_asks(raw, self._parts.auth.caller)
         verdict = None
         if route.limit is not None:
-            verdict = await parts.limits.charge(route.limit, caller, raw)
+            charge = parts.limits.charge if route.link is None or caller.is_known else self._charge_holder
+            verdict = await charge(route.limit, caller, raw)
         request = await self._parsed(raw, caller)
         if verdict is not None and not verdict.allowed:
-            return await self._replay_or_refuse(request, verdict)
+            return self._shown(request, await self._replay_or_refuse(request, verdict))
         try:
             outcome = await route.handler(parts, request)
         except OutcomeUnknown as unknown:
@@ -56,15 +68,22 @@ class Endpoint:
             stored = await self._stored(request)
             if stored is None:
                 raise
-            return stored
+            return self._shown(request, stored)
         except TooOften as refusal:
             parts.limits.hits.note(refusal.policy, refusal.whose)
             raise
         if isinstance(outcome, Reply):
-            return await self._respond(outcome, verdict)
+            return self._shown(request, await self._respond(outcome, verdict))
         if verdict is not None and isinstance(outcome, Response):
             return msgspec.structs.replace(outcome, headers=(*outcome.headers, *headers(verdict)))
         return outcome
+
+    async def _charge_holder(self, limit: str, caller: Caller, raw: RawRequest) -> Verdict | None:
+        """Whoever holds a link that opens a visit is counted by it, anybody else by their address."""
+        link = None if self.route.link is None else self.route.link(raw)
+        if link is not None and await self._parts.links.opens(link):
+            return await self._parts.limits.charge_visit(link)
+        return await self._parts.limits.charge(limit, caller, raw)
 
     async def _parsed(self, raw: RawRequest, caller: Caller) -> Request[Any]:
         """Whether the caller may is judged before what they sent is read."""
@@ -76,14 +95,15 @@ class Endpoint:
         if caller.is_known and needed is not None and venue_id and not caller.may(needed, venue_id):
             caller = await self._who_asks_now(raw)  # they may have been let in since they were looked up
         self._judge(raw, caller, venue_id, venue)
-        given = None
-        if self._decoder is not None:
-            caller, given = await self._read(raw, caller, venue_id, venue)
+        given = form = None
+        if route.body is not None:
+            caller, given, form = await self._read(raw, caller, venue_id, venue)
         elif route.query is not None:
-            given = read_query(raw, route.query)
-        claim = self._claim(raw, caller, venue_id, given)
+            read = read_page_query if route.kind == "text/html" else read_query
+            given = read(raw, route.query)
+        claim = self._claim(raw, caller, venue_id, given, form)
         return Request(
-            self._parts.engine, raw, given, caller, venue_id, venue, code, claim, route.words, route.statuses
+            self._parts.engine, raw, given, caller, venue_id, venue, code, claim, route.words, route.statuses, form
         )
 
     async def _who_asks_now(self, raw: RawRequest) -> Caller:
@@ -97,18 +117,30 @@ class Endpoint:
             await self._parts.limits.charge_stranger(raw)
             raise
 
-    async def _read(self, raw: RawRequest, caller: Caller, venue_id: VenueId, venue: str) -> tuple[Caller, Any]:
+    async def _read(
+        self, raw: RawRequest, caller: Caller, venue_id: VenueId, venue: str
+    ) -> tuple[Caller, Any, Form | None]:
         """What they sent. It may take its time to come: whoever was shut out meanwhile is turned away."""
-        decoder = cast("msgspec.json.Decoder[Any]", self._decoder)
         if not caller.is_known:
-            return caller, await read_json(raw, decoder)
+            if self._decoder is not None and not is_form(raw):
+                return caller, await read_json(raw, self._decoder), None
+            return caller, *await self._body(raw)
         loop = asyncio.get_running_loop()
         began = loop.time()
-        given = await read_json(raw, decoder)
+        given, form = await self._body(raw)
         if loop.time() - began > AT_ONCE_SECONDS:
             caller = await self._who_asks_now(raw)
             self._judge(raw, caller, venue_id, venue)
-        return caller, given
+        return caller, given, form
+
+    async def _body(self, raw: RawRequest) -> tuple[Any, Form | None]:
+        """As its type, whether it is JSON or a form. A page's own route takes forms only."""
+        if is_form(raw):
+            form = await read_form(raw)
+            return form.as_a(self.route.body), form
+        if self._decoder is None:
+            raise BadRequest(415, "not-a-form")
+        return await read_json(raw, self._decoder), None
 
     def _judge(self, raw: RawRequest, caller: Caller, venue_id: VenueId, venue: str) -> None:
         route = self.route
@@ -165,11 +197,15 @@ class Endpoint:
         except UnknownVenue:
             raise (UnknownTicket if self.route.venue == "ticket" else UnknownVisit) from None
 
-    def _claim(self, raw: RawRequest, caller: Caller, venue_id: VenueId, given: object) -> Claim | None:
+    def _claim(
+        self, raw: RawRequest, caller: Caller, venue_id: VenueId, given: object, form: Form | None
+    ) -> Claim | None:
         route = self.route
         if not route.takes_key:
             return None
         key = idempotency_key(raw)
+        if form is not None and form.key is not None:
+            key = _one_key(key, form.key)
         asked = given
         if route.secret_fields:
             asked = msgspec.structs.replace(given, **dict.fromkeys(route.secret_fields))  # type: ignore[type-var]
@@ -195,6 +231,17 @@ class Endpoint:
             return None
         stored = await self._parts.engine.read(request.venue_id, LookAtAnswer(request.claim))
         return None if stored is None else _response(stored, (REPLAYED,))
+
+    def _shown(self, request: Request[Any], response: Response) -> Response:
+        """To a browser that sent a form: the page to go on to, or in words why not. To all others: as it is."""
+        form = request.form
+        if form is None or not is_for_a_person(request.raw):
+            return response
+        if response.status < REFUSALS_FROM:
+            leads_to = self.route.leads_to
+            then = form.then or "/" if leads_to is None else leads_to(request, response.body)
+            return see_other(then, *response.headers)
+        return refusal_page(self._parts, request.raw, response)
 
     async def _respond(self, reply: Reply, verdict: Verdict | None) -> Response:
         extra: tuple[Header, ...] = ()

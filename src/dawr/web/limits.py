@@ -5,6 +5,7 @@ from hashlib import blake2b
 from weakref import WeakValueDictionary
 
 from dawr.domain.pin import MOST_OF_ADDRESS
+from dawr.domain.secret import hash_of
 from dawr.reliability.client_address import Clients, limit_key
 from dawr.reliability.rate_limit import Hits, Limiter, Policy, Verdict, headers
 from dawr.settings import Settings
@@ -27,7 +28,8 @@ class TooMany(BadRequest):
     def __init__(self, verdict: Verdict, **more: Fact) -> None:
         policy = verdict.policy
         facts: dict[str, Fact] = {"violated-policies": [policy.name], "policy": policy.name, "most": policy.quota}
-        super().__init__(429, "quota-exceeded", *headers(verdict), **facts, seconds=policy.window_seconds, **more)
+        facts |= {"seconds": policy.window_seconds, "again_seconds": max(1, verdict.reset_seconds)}
+        super().__init__(429, "quota-exceeded", *headers(verdict), **facts, **more)
 
 
 class Limits:
@@ -47,6 +49,7 @@ class Limits:
             "look": Policy("look", settings.limit_look, MINUTE),
             "stream": Policy("stream", 4 * settings.most_streams_per_address, MINUTE),
         }
+        self._visit = Policy("visit", settings.limit_visit, MINUTE)
         self._caller = Policy("caller", settings.limit_caller, MINUTE)
         self._device = Policy("device", settings.limit_device, MINUTE)
         self._login = Policy("login", settings.limit_login, QUARTER)
@@ -62,6 +65,10 @@ class Limits:
         if not self._on:
             return None
         return await self._limiter.charge(*self._whose(limit, caller, raw))
+
+    async def charge_visit(self, link: str) -> Verdict | None:
+        """What the holder of a link asks, wherever they are."""
+        return await self._limiter.charge(self._visit, hash_of(link)[:32]) if self._on else None
 
     async def charge_stranger(self, raw: RawRequest) -> None:
         """Credentials that are no good are charged to the address: looking them up is work, too."""

@@ -1,10 +1,11 @@
-"""A visitor's secret link: made here, told once, kept as a hash."""
+"""Links: a visitor's secret one, made here, told once, kept as a hash; and whole addresses, for paper and phones."""
 
 import msgspec
 
 from dawr.domain import VenueId
 from dawr.domain.secret import hash_of
 from dawr.ports import Ids
+from dawr.settings import Settings
 
 
 class NewLink(msgspec.Struct, frozen=True):
@@ -26,3 +27,11 @@ def link_to(ids: Ids, visit_id: str) -> NewLink:
     """A new secret for a visit."""
     secret = ids.token()
     return NewLink(visit_id, hash_of(secret), f"{visit_id}.{secret}")
+
+
+def absolute(settings: Settings, path: str) -> str | None:
+    """The address of a page for a QR code, a message or paper. None, unless somebody has said where phones find us.
+
+    It is never made of what a request says about its host: anybody can write anything there.
+    """
+    return f"{settings.public_url}{path}" if settings.public_url else None

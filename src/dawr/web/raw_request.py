@@ -13,15 +13,18 @@ from dawr.reliability.asgi import Receive, Scope
 from dawr.reliability.idempotency import ANONYMOUS
 from dawr.web.misfits import misfit
 from dawr.web.problems import BadRequest
-from dawr.web.wording import preferred
+from dawr.web.wording import ENGLISH, LANGUAGES, preferred
 
 T = TypeVar("T")
 BYTE = re.compile(r"\(byte (\d+)\)$")
+
+SWITCHED = re.compile(rb"(?:^|&)lang=(%b)(?:&|$)" % "|".join(LANGUAGES).encode())
 
 LARGEST_BODY = 64 * 1024
 LONGEST_KEY = 255
 DEVICES: frozenset[TokenKind] = frozenset({"kiosk", "display"})
 ISSUING_KINDS: frozenset[TokenKind] = frozenset({"kiosk"})
+WATCHING_KINDS: frozenset[TokenKind] = frozenset({"display"})
 
 
 class RawRequest(msgspec.Struct, frozen=True):
@@ -37,7 +40,23 @@ class RawRequest(msgspec.Struct, frozen=True):
     @property
     def language(self) -> str:
         """In which they want to be told what is wrong."""
+        return self.liked_language or ENGLISH
+
+    @property
+    def liked_language(self) -> str | None:
+        """One of ours: by the switch on the page, now or before, else by what their browser says. None: no matter."""
+        if self.language_asked_for is not None:
+            return self.language_asked_for
+        if b"cookie" in self.headers:
+            kept = cookies(self).get("dawr-language")
+            if kept in LANGUAGES:
+                return kept
         return preferred(self.headers.get(b"accept-language", b""))
+
+    @property
+    def language_asked_for(self) -> str | None:
+        found = SWITCHED.search(self.scope["query_string"])
+        return None if found is None else found[1].decode()
 
 
 class Caller(msgspec.Struct, frozen=True):
@@ -69,6 +88,10 @@ class Caller(msgspec.Struct, frozen=True):
     def may_issue(self, venue_id: VenueId) -> bool:
         """Staff and kiosks give numbers to people in front of them."""
         return self.may("staff", venue_id) or (self.token_kind in ISSUING_KINDS and venue_id in self.roles)
+
+    def may_watch(self, venue_id: VenueId) -> bool:
+        """Staff and displays see a display that is not open to everybody."""
+        return self.may("viewer", venue_id) or (self.token_kind in WATCHING_KINDS and venue_id in self.roles)
 
 
 ANYBODY = Caller(actor="visitor")
@@ -118,6 +141,16 @@ def read_query(raw: RawRequest, kind: type[T]) -> T:
     values = dict(pairs)
     if len(values) != len(pairs) and _asks_twice([name for name, _ in pairs], kind):
         raise BadRequest(422, "invalid-query", why="twice")
+    return _as_a(kind, values)
+
+
+def read_page_query(raw: RawRequest, kind: type[T]) -> T:
+    """The query of a page: messengers add to links and break them. The first of two counts."""
+    query = raw.scope["query_string"].decode("ascii", "replace")
+    return _as_a(kind, dict(reversed(parse_qsl(query, keep_blank_values=True))))
+
+
+def _as_a(kind: type[T], values: dict[str, str]) -> T:
     try:
         return msgspec.convert(values, kind, strict=False)
     except msgspec.ValidationError as error:

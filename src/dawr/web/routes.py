@@ -25,6 +25,8 @@ from dawr.settings import Settings
 from dawr.traffic.view import TrafficView
 from dawr.web.auth import Auth
 from dawr.web.event_stream import Stream
+from dawr.web.forms import Form
+from dawr.web.known_links import KnownLinks
 from dawr.web.limits import Limits
 from dawr.web.problems import NO_STATUSES, NO_WORDS, problem_of
 from dawr.web.raw_request import Caller, RawRequest
@@ -59,6 +61,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     hub: Hub
     auth: Auth
     limits: Limits
+    links: KnownLinks
     clients: Clients
     settings: Settings
     shared: Shared | None
@@ -68,6 +71,8 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     """What goes on by itself in this process."""
     traffic: TrafficView | None = None
     """None, when no statistics are kept."""
+    is_demo: bool = False
+    """Whether this is the demo: its pages may be shown in frames, and its staff sign in with one press."""
     venue_ids: Callable[[], Awaitable[Mapping[str, VenueId]]] = _no_venues
     """Every venue that there is now, by its slug."""
 
@@ -101,6 +106,8 @@ class Request(msgspec.Struct, Generic[G_co], frozen=True):
     """What this door calls a field that the rules name otherwise."""
     statuses: Mapping[type[Exception], int] = NO_STATUSES
     """What this door's contract has instead of our own statuses."""
+    form: Form | None = None
+    """There, when a page's form was sent and no JSON."""
 
     @property
     def params(self) -> Mapping[str, str]:
@@ -173,6 +180,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     makes_venue: bool = False
     """Whether the venue may be one that is not there yet; of one that is, only an owner may."""
     limit: LimitClass | None = "look"
+    link: Callable[[RawRequest], str | None] | None = None
+    """Where a visitor's link stands in the request: whoever holds one that opens a visit is counted by it."""
     refusals: tuple[type[Exception], ...] = ()
     """What the rules may say, besides what every route may."""
     other_codes: tuple[tuple[int, str], ...] = ()
@@ -188,6 +197,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     keyed: bool = True
     """Whether a write is recognised under its key. Signing in is not one: a session is never handed out twice."""
     kind: str = "application/json"
+    leads_to: Callable[[Request[Any], bytes], str] | None = None
+    """Which page a browser goes on to, by the answer to its form; None: the one that the form names."""
 
     @property
     def is_write(self) -> bool:

@@ -3,6 +3,7 @@
 from dawr.web import health
 from dawr.web.api import (
     audit,
+    console,
     desks,
     events,
     pins,
@@ -17,7 +18,20 @@ from dawr.web.api import (
     visits,
 )
 from dawr.web.doors import clinic, clinic_paths, clinic_patients, clinic_pins, clinic_stream, restaurant
-from dawr.web.pages import assets, docs, first_run, home, visit
+from dawr.web.pages import (
+    assets,
+    console_sheets,
+    display,
+    display_token,
+    docs,
+    first_run,
+    home,
+    hue,
+    join,
+    phone,
+    sign_in,
+)
+from dawr.web.pages import console as console_page
 from dawr.web.routes import Route
 
 ROUTES: tuple[Route, ...] = (
@@ -27,6 +41,7 @@ ROUTES: tuple[Route, ...] = (
     *visits.ROUTES,
     *reception.ROUTES,
     *desks.ROUTES,
+    *console.ROUTES,
     *pins.ROUTES,
     *venues.ROUTES,
     *events.ROUTES,
@@ -43,7 +58,14 @@ ROUTES: tuple[Route, ...] = (
     *restaurant.ROUTES,
     *home.ROUTES,
     *assets.ROUTES,
+    *hue.ROUTES,
     *docs.ROUTES,
     *first_run.ROUTES,
-    *visit.ROUTES,
+    *sign_in.ROUTES,
+    *join.ROUTES,
+    *phone.ROUTES,
+    *console_page.ROUTES,
+    *console_sheets.ROUTES,
+    *display.ROUTES,
+    *display_token.ROUTES,
 )

@@ -6,6 +6,10 @@ no such fact, and `other` for the rest. A fact that is a word of ours, like a st
 the language has it. Where one writes from right to left any other fact is put in an isolate of Unicode's
 bidirectional algorithm: without it "+974…" and "08:00-16:00" are shown in the wrong order. Examples that are
 part of a text have theirs in the file (U+2066 … U+2069), around the facts in them.
+
+Arabic is written with Latin digits or with its own, as a venue wants it; its pages tell the browser which by
+`<html data-digits="arabic">`. Numbers follow: facts that are counts, and what the text counts itself. Facts that are
+text, such as labels, PINs and codes, and what stands in an isolate of the file stay Latin, as they are typed.
 """
 
 import re
@@ -16,8 +20,11 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from dawr.domain.day import local_time
+from dawr.domain.digits import SCRIPTS
 from dawr.domain.errors import Refused
 from dawr.domain.ticket import JOINERS
+from dawr.domain.venue import Digits
 
 Message: TypeAlias = str | Mapping[str, "Message"]
 
@@ -27,6 +34,7 @@ RIGHT_TO_LEFT: Final = frozenset({"ar"})
 LEFT_TO_RIGHT, BY_FIRST_LETTER, END = "\u2066", "\u2068", "\u2069"
 ISOLATE = re.compile(f"({LEFT_TO_RIGHT}[^{END}]*{END})")
 WITHOUT_ISOLATES = dict.fromkeys(map(ord, (LEFT_TO_RIGHT, BY_FIRST_LETTER, END)))
+ARABIC_INDIC: Final = str.maketrans(*SCRIPTS[:2])
 MOST_PREFERENCES = 20
 LONGEST_PREFERENCES = 200
 NO_VALUES: Final = frozenset({"by", "none"})
@@ -45,18 +53,32 @@ class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is wrong with a body or a query, by `why`."""
     pages: Mapping[str, Any]
     """What pages say, by name."""
+    screens: Mapping[str, Mapping[str, Any]]
+    """What one page says, by the name of its template. The page's script has the same words."""
     terms: Mapping[str, Mapping[str, str]]
     """Words of ours by the fact that they are a value of."""
 
 
-def say(message: Message, facts: Mapping[str, object], language: str) -> str:
+def say(message: Message, facts: Mapping[str, object], language: str, digits: Digits = "latin") -> str:
     """The message with the facts in it."""
     while not isinstance(message, str):
         message = _chosen(message, facts, language)
     told = _Facts({name: _told(name, fact, language) for name, fact in facts.items()})
-    parts = [part.format_map(told) for part in ISOLATE.split(message)]
-    parts[1::2] = [f"{LEFT_TO_RIGHT}{part.translate(WITHOUT_ISOLATES)}{END}" for part in parts[1::2]]
+    counted = _Facts({name: _counted(fact, language, digits) for name, fact in told.items()})
+    parts = ISOLATE.split(message)
+    parts[::2] = [digits_in(part, language, digits).format_map(counted) for part in parts[::2]]
+    parts[1::2] = [f"{LEFT_TO_RIGHT}{part.format_map(told).translate(WITHOUT_ISOLATES)}{END}" for part in parts[1::2]]
     return "".join(parts)
+
+
+def digits_in(text: str, language: str, digits: Digits) -> str:
+    """A count or a time in the digits that the venue wants. Not for labels, PINs and codes."""
+    return text.translate(ARABIC_INDIC) if digits == "arabic" and language == "ar" else text
+
+
+def clock_time(ms: int, zone: str, language: str = ENGLISH, digits: Digits = "latin") -> str:
+    """A moment as the clocks of the venue show it, like 13:05."""
+    return digits_in(f"{local_time(ms, zone=zone):%H:%M}", language, digits)
 
 
 @cache
@@ -81,13 +103,13 @@ def sentence_of(refusal: Refused, language: str = ENGLISH) -> str:
     return say(problem_in(language, refusal.code)["detail"], refusal.facts, language)
 
 
-def preferred(accept_language: bytes) -> str:
-    """Which of our languages a caller likes best, by their `Accept-Language`; English if none."""
+def preferred(accept_language: bytes) -> str | None:
+    """Which of our languages a caller likes best, by their `Accept-Language`; None if it names none of them."""
     return _preferred(accept_language[:LONGEST_PREFERENCES])
 
 
 @lru_cache(maxsize=256)
-def _preferred(accept_language: bytes) -> str:
+def _preferred(accept_language: bytes) -> str | None:
     liked: list[tuple[float, str]] = []
     for place, entry in enumerate(accept_language.decode("latin-1").split(",")[:MOST_PREFERENCES]):
         tag, _, parameters = entry.partition(";")
@@ -95,7 +117,7 @@ def _preferred(accept_language: bytes) -> str:
         weight = _weight(parameters)
         if language in LANGUAGES and weight > 0:
             liked.append((weight - place / 1e6, language))
-    return max(liked, default=(0, ENGLISH))[1]
+    return max(liked)[1] if liked else None
 
 
 def _weight(parameters: str) -> float:
@@ -122,10 +144,16 @@ def _chosen(choice: Mapping[str, Message], facts: Mapping[str, object], language
 def _told(name: str, fact: object, language: str) -> object:
     if isinstance(fact, list):
         return words_in(language).list_separator.join(_shown(str(one), language) for one in fact)
+    if isinstance(fact, dict):
+        return _shown(name_in(language, fact)[0], language)
     if not isinstance(fact, str):
         return fact
     known = words_in(language).terms.get(name, {}).get(fact)
     return known or _shown(_humanised(fact) if name == "field" else fact, language)
+
+
+def _counted(fact: object, language: str, digits: Digits) -> object:
+    return digits_in(str(fact), language, digits) if isinstance(fact, int) else fact
 
 
 def _shown(text: str, language: str) -> str:

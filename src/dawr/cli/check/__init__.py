@@ -14,6 +14,7 @@ from dawr.cli.check.database import look_at_database
 from dawr.cli.check.directory import look_at_directory
 from dawr.cli.check.findings import MARKS, Report
 from dawr.cli.check.limits import look_at_limits
+from dawr.cli.check.links import look_at_links
 from dawr.cli.check.server import look_at_server, look_for_server
 from dawr.cli.check.traffic import look_at_traffic
 from dawr.cli.options import data_option, settings_of
@@ -49,6 +50,7 @@ def _settings(data: str | None, report: Report) -> Settings | None:
 
 
 async def _look(settings: Settings, report: Report) -> None:
+    look_at_links(settings, report)
     if settings.database_url:
         look_at_server(settings, report)
     else:

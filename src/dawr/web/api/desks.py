@@ -77,7 +77,7 @@ async def look(parts: Parts, request: Request[NoInput]) -> Response:
     seen = await parts.engine.read(request.venue_id, desks.LookAtDesk(request.code))
     return answered(
         DeskWithTickets(
-            _answer(request.venue, seen.desk),
+            desk_now_answer(request.venue, seen.desk),
             [_ticket(request, ticket) for ticket in seen.here],
             seen.waiting,
             [f"{request.venue}:{queue}" for queue in seen.paused],
@@ -102,7 +102,7 @@ def _ticket(request: Request[NoInput], ticket: Ticket) -> TicketAnswer:
     return ticket_answer(request.venue, ticket)
 
 
-def _answer(venue: str, desk: DeskNow) -> DeskNowAnswer:
+def desk_now_answer(venue: str, desk: DeskNow) -> DeskNowAnswer:
     return DeskNowAnswer(
         f"{venue}:{desk.desk_id}", desk.state, desk.occupant, desk.since or None, desk.until, desk.misses
     )
@@ -115,7 +115,9 @@ def _verb(
     make: Callable[[Parts, Request[Any]], Operation[DeskNow]],
 ) -> Route:
     async def change(parts: Parts, request: Request[Any]) -> Reply:
-        return await request.do(make(parts, request), partial(_answer, request.venue), reason=request.given.reason)
+        return await request.do(
+            make(parts, request), partial(desk_now_answer, request.venue), reason=request.given.reason
+        )
 
     return Route(
         method="POST",

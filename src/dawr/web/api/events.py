@@ -21,6 +21,7 @@ from dawr.ports import Stopping
 from dawr.reliability.client_address import limit_key
 from dawr.web.api.answers import place_answer, queue_answer, venue_answer
 from dawr.web.event_stream import Stream
+from dawr.web.known_links import link_in_query
 from dawr.web.problems import BadRequest
 from dawr.web.raw_request import RawRequest
 from dawr.web.routes import Parts, Request, Route
@@ -329,6 +330,7 @@ ROUTES = (
         handler=stream,
         query=EventsQuery,
         limit="stream",
+        link=link_in_query,
         refusals=(UnknownVenue, UnknownQueue, UnknownVisit),
         kind="text/event-stream",
     ),

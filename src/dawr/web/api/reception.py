@@ -8,6 +8,7 @@ import msgspec
 
 from dawr.domain import Audience, VisitId, Why
 from dawr.domain.errors import (
+    InvalidValue,
     LineEnded,
     NotForThisAudience,
     NothingToEnter,
@@ -22,6 +23,7 @@ from dawr.domain.errors import (
 )
 from dawr.domain.session_code import session_code
 from dawr.domain.ticket import ENDED_STATES
+from dawr.domain.visit import LONGEST_NOTE
 from dawr.operations import reception, snapshots, visits
 from dawr.operations.operation import Operation
 from dawr.reliability.idempotency import Reply
@@ -69,6 +71,12 @@ class CompletedStageInput(StageInput, kw_only=True, forbid_unknown_fields=True):
 class PathInput(Reason, kw_only=True, forbid_unknown_fields=True):
     journey: Annotated[str, msgspec.Meta(max_length=LONGEST_CODE, description="By its code or an alias.")]
     audience: Audience | None = None
+
+
+class NoteInput(Reason, kw_only=True, forbid_unknown_fields=True):
+    note: Annotated[
+        str, msgspec.Meta(max_length=LONGEST_NOTE, description="What staff should know; empty removes it.")
+    ] = ""
 
 
 class FoundAnswer(msgspec.Struct, frozen=True):
@@ -240,6 +248,13 @@ ROUTES = (
         who="staff",
         venue="visit",
         refusals=(UnknownVisit, VisitInWrongState),
+    ),
+    _edit(
+        "note",
+        "Write down what staff should know about the visitor",
+        NoteInput,
+        lambda v, given: reception.NoteVisit(v, given.note),
+        InvalidValue,
     ),
     _edit("unlock", "Let PINs be tried again", Reason, lambda v, _: reception.Unlock(v)),
     _edit(

@@ -11,6 +11,7 @@ from dawr.web.api.answers import VenueRole
 from dawr.web.api.queues import NoInput
 from dawr.web.password_tries import WrongPassword, trying_password
 from dawr.web.problems import BadRequest
+from dawr.web.raw_request import Caller
 from dawr.web.response import Header, Response, answered
 from dawr.web.routes import Parts, Request, Route
 
@@ -74,11 +75,16 @@ async def sign_in(parts: Parts, request: Request[SignInInput]) -> tuple[str, Sig
 
 
 async def logout(parts: Parts, request: Request[NoInput]) -> Response:
-    if request.caller.session is not None:
-        await parts.accounts.sign_out(request.caller.session)
-        for venue_id in request.caller.roles:
-            parts.hub.judge_again(venue_id)
+    await end_session(parts, request.caller)
     return answered(SignedOut(signed_out=True), headers=(parts.auth.no_cookie(request.raw),))
+
+
+async def end_session(parts: Parts, caller: Caller) -> None:
+    """The caller's own, if it is by a session that they ask; what they watch with it ends, too."""
+    if caller.session is not None:
+        await parts.accounts.sign_out(caller.session)
+        for venue_id in caller.roles:
+            parts.hub.judge_again(venue_id)
 
 
 async def me(parts: Parts, request: Request[NoInput]) -> Response:

@@ -26,6 +26,7 @@ from dawr.domain.errors import (
     VenueInactive,
 )
 from dawr.domain.ticket import LARGEST_PARTY, LONGEST_VISITOR, PRIORITIES
+from dawr.domain.visit import LONGEST_NOTE
 from dawr.operations import reception, snapshots, staff, ticket, visitor
 from dawr.operations.operation import Operation
 from dawr.operations.undo import Undo
@@ -38,6 +39,12 @@ from dawr.web.response import Response, answered
 from dawr.web.routes import Parts, Request, Route
 
 TAG = "tickets"
+
+
+Note = Annotated[
+    str,
+    msgspec.Meta(max_length=LONGEST_NOTE, description="What staff should know. Only staff or a kiosk gives one."),
+]
 
 
 class TakeInput(msgspec.Struct, forbid_unknown_fields=True):
@@ -58,6 +65,7 @@ class TakeInput(msgspec.Struct, forbid_unknown_fields=True):
     ] = 0
     why: Annotated[Why, msgspec.Meta(description="Of somebody with priority.")] | msgspec.UnsetType = msgspec.UNSET
     """Left out, it is no part of the fingerprint: a retry of a request that knew no such field is still one."""
+    note: Note | msgspec.UnsetType = msgspec.UNSET
 
 
 class TakenAnswer(msgspec.Struct, frozen=True):
@@ -108,8 +116,7 @@ async def take(parts: Parts, request: Request[TakeInput]) -> Reply:
 
 
 async def give_number(parts: Parts, request: Request[object], queue: str, given: TakeInput) -> Reply:
-    if given.priority and not request.caller.may_issue(request.venue_id):
-        raise BadRequest(403, "role-too-low", why="priority")
+    must_be_allowed(request, given.priority, given.note)
     link = new_link(parts.ids, request.venue_id)
     issue = visitor.Issue(
         queue=queue,
@@ -123,8 +130,17 @@ async def give_number(parts: Parts, request: Request[object], queue: str, given:
         area=given.area,
         why=given.why or "other",
         most_per_hour=None if request.caller.may_issue(request.venue_id) else parts.joins_per_hour,
+        note=given.note or None,
     )
     return await request.do(issue, lambda joined: _taken(request.venue, joined, link.path), status=201)
+
+
+def must_be_allowed(request: Request[object], priority: int, note: str | msgspec.UnsetType) -> None:
+    """Priority and notes are given by staff and kiosks."""
+    if request.caller.may_issue(request.venue_id):
+        return
+    if priority or note:
+        raise BadRequest(403, "role-too-low", why="priority" if priority else "note")
 
 
 async def look(parts: Parts, request: Request[NoInput]) -> Response:
@@ -227,6 +243,12 @@ ROUTES = (
         "Let a missed visitor back in",
         RejoinInput,
         lambda t, g: visitor.Rejoin(t, g.where, g.why or "returned"),
+    ),
+    verb(
+        "put-back",
+        "Send who was called and did not come back into the line",
+        RejoinInput,
+        lambda t, g: staff.PutBack(t, g.where, g.why or "returned"),
     ),
     verb("hold", "Keep the place without calling", Reason, lambda t, _: staff.Hold(t)),
     verb("resume", "Let a held visitor be called again", Reason, lambda t, _: staff.Resume(t)),

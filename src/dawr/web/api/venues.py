@@ -1,11 +1,10 @@
 """Venues: what anybody may know, and the whole set-up for those who run them."""
 
-from typing import Literal
-
 import msgspec
 
 from dawr.domain import Desk, Journey, Queue, Venue, VenueId
 from dawr.domain.errors import InvalidValue, UnknownVenue
+from dawr.domain.venue import Digits, DisplayAccess, Language, VenueKind
 from dawr.operations import admin, snapshots
 from dawr.operations.desks import VenueSnapshot
 from dawr.ports import Unstorable
@@ -24,7 +23,7 @@ class SetUpInput(msgspec.Struct, forbid_unknown_fields=True):
 
     name: dict[str, str]
     zone: str
-    kind: Literal["clinic", "restaurant", "office"] = "clinic"
+    kind: VenueKind = "clinic"
     active: bool = True
     day_start: int = 5 * 60
     queues: tuple[Queue, ...] = ()
@@ -33,6 +32,10 @@ class SetUpInput(msgspec.Struct, forbid_unknown_fields=True):
     walking_minutes: dict[str, dict[str, int]] = {}
     pin_digits: int | None = None
     code_prefix: str = ""
+    language: Language = "en"
+    digits: Digits = "latin"
+    hue: int | None = None
+    display: DisplayAccess = "open"
     id: str | None = None
     slug: str | None = None
 
@@ -51,6 +54,10 @@ class SetUpInput(msgspec.Struct, forbid_unknown_fields=True):
             self.walking_minutes,
             self.pin_digits,
             self.code_prefix,
+            self.language,
+            self.digits,
+            self.hue,
+            self.display,
         )
 
 

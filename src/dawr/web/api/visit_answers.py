@@ -49,6 +49,8 @@ class VisitAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What could be entered, while the visitor stands in no queue."""
     locked: bool
     """Too many PINs were wrong: staff unlock it."""
+    undo_until: int | None
+    """Until when leaving can be undone by the link; null: nothing can be undone."""
 
 
 class StaffVisitAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,6 +59,7 @@ class StaffVisitAnswer(msgspec.Struct, frozen=True, kw_only=True):
     visit: VisitAnswer
     visitor: str
     name: str | None
+    note: str | None
     priority: int
     ticket: str | None
     started_at: int
@@ -89,6 +92,7 @@ def visit_answer(slug: str, seen: Whereabouts) -> VisitAnswer:
         stages=[_stage(slug, seen.venue, stage) for stage in visit.plan],
         awaited=[candidate_answer(slug, candidate) for candidate in seen.awaited],
         locked=visit.locked_at is not None,
+        undo_until=seen.undo_until,
     )
 
 
@@ -98,6 +102,7 @@ def staff_visit_answer(slug: str, seen: Whereabouts) -> StaffVisitAnswer:
         visit=visit_answer(slug, seen),
         visitor=visit.visitor,
         name=visit.name,
+        note=visit.note,
         priority=visit.priority,
         ticket=visit.ticket_id,
         started_at=visit.started_at,

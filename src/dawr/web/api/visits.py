@@ -9,6 +9,7 @@ from dawr.domain import Audience, Link, VisitId, Why
 from dawr.domain.choice import best
 from dawr.domain.digits import LONGEST_PIN
 from dawr.domain.errors import (
+    CannotUndo,
     LineEnded,
     NotEntered,
     NotForThisAudience,
@@ -20,7 +21,9 @@ from dawr.domain.errors import (
     PinNeeded,
     PinRotated,
     PinWrong,
+    PlaceTaken,
     TicketInWrongState,
+    UndoTooLate,
     UnknownJourney,
     UnknownQueue,
     UnknownVenue,
@@ -30,9 +33,10 @@ from dawr.domain.errors import (
     VisitLocked,
 )
 from dawr.operations import pins, visits
+from dawr.operations.undo import UndoLeave
 from dawr.reliability.idempotency import Reply
 from dawr.web.api.queues import NoInput
-from dawr.web.api.tickets import TAKE_REFUSALS, TakeInput, TakenAnswer, give_number
+from dawr.web.api.tickets import TAKE_REFUSALS, Note, TakeInput, TakenAnswer, give_number, must_be_allowed
 from dawr.web.api.visit_answers import (
     CandidateAnswer,
     StartedAnswer,
@@ -41,9 +45,9 @@ from dawr.web.api.visit_answers import (
     started_answer,
     visit_answer,
 )
+from dawr.web.known_links import link_in_path
 from dawr.web.links import new_link
 from dawr.web.pin_tries import trying_pin
-from dawr.web.problems import BadRequest
 from dawr.web.response import Response, answered
 from dawr.web.routes import Parts, Request, Route
 
@@ -62,6 +66,7 @@ class JourneyInput(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     name: Annotated[str, msgspec.Meta(max_length=128, description="What staff call out.")] | None = None
     priority: Annotated[int, msgspec.Meta(ge=0, le=3, description="Above 0 only by staff or a kiosk.")] = 0
     why: Why = "other"
+    note: Note | msgspec.UnsetType = msgspec.UNSET
 
 
 class PinInput(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -95,8 +100,7 @@ async def start(parts: Parts, request: Request[StartInput]) -> Reply:
 
 async def start_journey(parts: Parts, request: Request[JourneyInput]) -> Reply:
     given, by_staff = request.given, request.caller.may("staff", request.venue_id)
-    if given.priority and not request.caller.may_issue(request.venue_id):
-        raise BadRequest(403, "role-too-low", why="priority")
+    must_be_allowed(request, given.priority, given.note)
     link = new_link(parts.ids, request.venue_id)
     operation = visits.StartVisit(
         given.journey,
@@ -107,6 +111,7 @@ async def start_journey(parts: Parts, request: Request[JourneyInput]) -> Reply:
         given.name,
         given.priority,
         given.why,
+        given.note or None,
     )
     return await request.do(
         operation, lambda seen: started_answer(request.venue, seen, link.path, by_staff=by_staff), status=201
@@ -128,6 +133,10 @@ async def look(parts: Parts, request: Request[NoInput]) -> Response:
 
 async def leave(_: Parts, request: Request[NoInput]) -> Reply:
     return await request.do(visits.LeaveByLink(Link.read(request.code)), partial(visit_answer, request.venue))
+
+
+async def undo_leave(_: Parts, request: Request[NoInput]) -> Reply:
+    return await request.do(UndoLeave(Link.read(request.code)), partial(visit_answer, request.venue))
 
 
 async def rejoin(_: Parts, request: Request[NoInput]) -> Reply:
@@ -176,6 +185,7 @@ def _by_link(verb: str, summary: str, handler: object, *refusals: type[Exception
         body=NoInput,
         answer=VisitAnswer,
         venue="visit",
+        link=link_in_path,
         refusals=(UnknownVisit, *refusals),
     )
 
@@ -233,9 +243,16 @@ ROUTES = (
         query=NoInput,
         answer=VisitAnswer,
         venue="visit",
+        link=link_in_path,
         refusals=(UnknownVisit,),
     ),
     _by_link("leave", "Give the place up, and the journey", leave, TicketInWrongState, VisitInWrongState),
+    _by_link(
+        "undo-leave",
+        "Take back leaving, within ten seconds",
+        undo_leave,
+        *(CannotUndo, UndoTooLate, PlaceTaken, LineEnded, VisitInWrongState),
+    ),
     _by_link("rejoin", "Come back after a missed call, to the end of the line", rejoin, TicketInWrongState, LineEnded),
     _by_link("enter", "Go into the next queue, if a stage is ready", enter, VisitInWrongState, NothingToEnter),
     Route(
@@ -248,6 +265,7 @@ ROUTES = (
         body=PinInput,
         answer=WentAnswer,
         venue="visit",
+        link=link_in_path,
         refusals=(UnknownVisit, UnknownQueue, *PIN_REFUSALS),
         other_codes=((429, "quota-exceeded"), (422, "invalid-value")),
     ),

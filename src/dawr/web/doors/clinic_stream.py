@@ -17,6 +17,7 @@ from dawr.operations.snapshots import LookAtVenue
 from dawr.web.api.events import follow_visit, look_behind, resume_or_begin
 from dawr.web.doors.clinic import TAG, WORDS, status_word
 from dawr.web.event_stream import Stream
+from dawr.web.known_links import link_in_query
 from dawr.web.problems import BadRequest
 from dawr.web.routes import Parts, Request, Route
 
@@ -195,6 +196,7 @@ ROUTES = (
         query=StreamQuery,
         venue="clinic",
         limit="stream",
+        link=link_in_query,
         refusals=(UnknownVenue, UnknownQueue, UnknownVisit, InvalidValue),
         words=WORDS,
         kind="text/event-stream",

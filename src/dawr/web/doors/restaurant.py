@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import get_args
 
-from dawr.domain import Link, Standing, State, Ticket, TicketId, Unnamed, VisitId
+from dawr.domain import Link, QueueCode, Standing, State, Ticket, TicketId, Unnamed, VisitId
 from dawr.domain.errors import (
     LineEnded,
     QueuePaused,
@@ -68,10 +68,17 @@ STATES_LISTED: Mapping[Status, tuple[State, ...]] = {
 
 
 async def join(parts: Parts, request: Request[JoinInput]) -> Reply:
-    given = request.given
     link = new_link(parts.ids, request.venue_id)
-    joining = visitor.Join(
-        queue=Unnamed.WAITLIST,
+    operation = joining(parts, request, request.given, Unnamed.WAITLIST, link)
+    return await request.do(
+        operation, lambda joined: JoinedAnswer(success=True, data=_joined(joined, link)), status=201
+    )
+
+
+def joining(parts: Parts, request: Request[object], given: JoinInput, queue: QueueCode, link: NewLink) -> visitor.Join:
+    """A party that comes to the list, through this door or by the page that takes the same."""
+    return visitor.Join(
+        queue=queue,
         visitor=given.mobileNumber,
         ticket_id=TicketId(parts.ids.new(request.venue_id)),
         visit_id=VisitId(link.visit_id),
@@ -81,7 +88,6 @@ async def join(parts: Parts, request: Request[JoinInput]) -> Reply:
         area=given.seatingType,
         most_per_hour=None if request.caller.may_issue(request.venue_id) else parts.joins_per_hour,
     )
-    return await request.do(joining, lambda joined: JoinedAnswer(success=True, data=_joined(joined, link)), status=201)
 
 
 async def queue_status(parts: Parts, request: Request[EntryQuery]) -> Response:

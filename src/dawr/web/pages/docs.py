@@ -7,9 +7,10 @@ from typing import Any
 import msgspec
 
 from dawr.web.openapi import document
-from dawr.web.pages.rendering import page
-from dawr.web.response import Response
+from dawr.web.pages.rendering import rendered
+from dawr.web.response import HTML, SAME_ORIGIN, Response
 from dawr.web.routes import Parts, Request, Route
+from dawr.web.wording import ENGLISH
 
 Json = dict[str, Any]
 
@@ -39,7 +40,8 @@ def _page() -> Response:
             entry = {**operation, "method": method.upper(), "path": path}
             tags.setdefault(operation["tags"][0], []).append(entry)
     schemas = {name: _fields(schema) for name, schema in sorted(described["components"]["schemas"].items())}
-    return page("docs.html", info=described["info"], tags=tags, schemas=schemas, kind=_kind, shown=_shown)
+    facts = {"info": described["info"], "tags": tags, "schemas": schemas, "kind": _kind, "shown": _shown}
+    return Response(200, rendered("docs.html", ENGLISH, **facts), (SAME_ORIGIN,), HTML)
 
 
 def _fields(schema: Json) -> list[Json]:

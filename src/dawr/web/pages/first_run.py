@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from typing import Annotated, Literal, TypeVar
-from urllib.parse import parse_qsl
 from zoneinfo import available_timezones
 
 import msgspec
@@ -19,19 +18,16 @@ from dawr.domain.queue import LONGEST_CODE
 from dawr.domain.staff import LONGEST_USERNAME
 from dawr.web.api.sessions import SignInInput, sign_in
 from dawr.web.auth import is_from_our_own_page
-from dawr.web.misfits import misfit
+from dawr.web.forms import converted, is_form, read_fields, see_other
 from dawr.web.pages.home import start_page
-from dawr.web.pages.rendering import page, words_of_pages
+from dawr.web.pages.rendering import page, words_of
 from dawr.web.password_tries import WrongPassword
 from dawr.web.problems import BadRequest, Problem, problem_of
-from dawr.web.raw_request import read_body
-from dawr.web.response import HTML, SAME_ORIGIN, Response
+from dawr.web.response import Response
 from dawr.web.routes import Parts, Request, Route
-from dawr.web.wording import LANGUAGES, words_in
 
 T = TypeVar("T")
 
-FORM = b"application/x-www-form-urlencoded"
 LONGEST_NAME = 80
 KINDS = ("clinic", "restaurant", "office")
 BLANK = dict.fromkeys(("code", "username", "venue_name", "venue_slug", "venue_kind", "zone", "queue_name"), "")
@@ -58,7 +54,7 @@ class VenueForm(msgspec.Struct, frozen=True):
     queue_name: Annotated[str, msgspec.Meta(max_length=LONGEST_NAME)] = ""
 
     def venue(self) -> Venue:
-        language, words = self.language, words_of_pages(self.language)
+        language, words = self.language, words_of("first_run", self.language)
         queue = first_queue(self.queue_name, language, usual=words("usual-queue", kind=self.venue_kind))
         return Venue(
             VenueId(""),
@@ -68,6 +64,7 @@ class VenueForm(msgspec.Struct, frozen=True):
             self.venue_kind,
             queues=(queue,),
             desks=(Desk(DeskId("desk-1"), {language: words("usual-desk")}, (queue.id,)),),
+            language=language,
         )
 
 
@@ -83,8 +80,8 @@ async def make(parts: Parts, request: Request[None]) -> Response:
     if await parts.accounts.has_owner():
         return await _enter_again(parts, request, typed)
     try:
-        owner = _as(OwnerForm, typed)
-        venue = None if await parts.accounts.has_venue() else _as(VenueForm, typed).venue()
+        owner = converted(typed, OwnerForm)
+        venue = None if await parts.accounts.has_venue() else converted(typed, VenueForm).venue()
         await parts.accounts.first_owner(owner.code, owner.username, owner.password, venue)
     except (Refused, BadRequest) as refusal:
         if isinstance(refusal, OwnerCodeInvalid) and await parts.accounts.has_owner():
@@ -100,14 +97,14 @@ async def _enter(parts: Parts, request: Request[None], owner: OwnerForm) -> Resp
     _, who, cookies = await sign_in(parts, signing_in)
     if b"Secure" in cookies[0][1] and not parts.clients.is_secure(request.raw.scope):
         return await start_page(parts, request.raw, who.account.username, who.role_at, stays=False)
-    return Response(303, b"", ((b"location", b"/"), SAME_ORIGIN, *cookies), HTML)
+    return see_other("/", *cookies)
 
 
 async def _enter_again(parts: Parts, request: Request[None], typed: Mapping[str, str]) -> Response:
     """Whoever pressed twice, or in two tabs: the account that is there may be theirs."""
     with suppress(WrongPassword):
         if is_from_our_own_page(request.raw):
-            return await _enter(parts, request, _as(OwnerForm, typed))
+            return await _enter(parts, request, converted(typed, OwnerForm))
     raise BadRequest(410, "owner-exists")
 
 
@@ -116,14 +113,14 @@ async def _form(
 ) -> Response:
     language = request.raw.language
     return page(
+        parts,
+        request.raw,
         "first_run.html",
-        language,
         status=200 if wrong is None else 422,
         given={**BLANK, "language": language, **typed},
         wrong={} if wrong is None else {_field_of(wrong): wrong.detail},
         needs_venue=not await parts.accounts.has_venue(),
         kinds=KINDS,
-        languages={code: words_in(code).language for code in LANGUAGES},
         zones=_zones(),
     )
 
@@ -141,24 +138,13 @@ def _field_of(wrong: Problem) -> str:
 
 
 async def _read(request: Request[None]) -> dict[str, str]:
-    kind = request.raw.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
-    if kind != FORM:
+    """From whichever page: whoever has the code saw the link."""
+    if not is_form(request.raw):
         raise BadRequest(415, "not-a-form")
-    body = await read_body(request.raw.receive)
-    try:
-        fields = dict(parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=20, errors="strict"))
-    except ValueError as error:
-        raise BadRequest(422, "invalid-body", why="form") from error
+    fields = await read_fields(request.raw)
     if "code" not in fields:
         raise BadRequest(422, "invalid-body", why="form")
-    return {name: value if name == "password" else value.strip() for name, value in fields.items()}
-
-
-def _as(kind: type[T], typed: Mapping[str, str]) -> T:
-    try:
-        return msgspec.convert(typed, kind)
-    except msgspec.ValidationError as error:
-        raise BadRequest(422, "invalid-body", **misfit(error, kind)) from error
+    return fields
 
 
 @cache

@@ -1,4 +1,4 @@
-"""What somebody sees who opens the bare address; and what an owner does next."""
+"""What somebody sees who opens the bare address: the places here, and for an owner what comes next."""
 
 import re
 import shlex
@@ -11,6 +11,7 @@ import msgspec
 
 from dawr import __version__
 from dawr.domain import Role, Venue, VenueId
+from dawr.domain.staff import at_least
 from dawr.settings import Settings
 from dawr.web.pages.rendering import page
 from dawr.web.raw_request import RawRequest
@@ -25,7 +26,16 @@ class Step(msgspec.Struct, frozen=True):
     """One of the things to do next: its words are `step-{name}` and `step-{name}-more`."""
 
     name: str
-    commands: tuple[str, ...]
+    commands: tuple[str, ...] = ()
+    pages: tuple[tuple[str, str], ...] = ()
+    """Paths to open; the words of each are `page-{name}`."""
+
+
+class Place(msgspec.Struct, frozen=True):
+    """An open venue, and whether the caller calls people there."""
+
+    venue: Venue
+    is_ours: bool
 
 
 async def home(parts: Parts, request: Request[None]) -> Response:
@@ -42,44 +52,43 @@ async def start_page(
 ) -> Response:
     """Which places are here; for an owner, what to do next. `stays`: whether their browser stays signed in."""
     venues = await (parts.engine.latest_venues() if username is None else parts.engine.venues())
-    active = [venue for venue in venues if venue.active]
+    # Where they work comes first: it must not be among those that are not shown.
+    active = sorted((venue for venue in venues if venue.active), key=lambda venue: not _works(role_at(venue.id)))
     owned = [venue for venue in venues if username is not None and role_at(venue.id) == "owner"]
     own = owned[0] if owned else None
-    typed = _typed(parts.settings) if len(owned) == len(venues) else ("dawr", "")
-    url = _url(parts, raw)
+    called = typed(parts.settings) if len(owned) == len(venues) else ("dawr", "")
     return page(
+        parts,
+        raw,
         "home.html",
-        raw.language,
         version=__version__,
         has_owner=await parts.accounts.has_owner(),
-        venues=active[:MOST_SHOWN],
+        places=[Place(venue, _works(role_at(venue.id))) for venue in active[:MOST_SHOWN]],
         unseen=max(0, len(active) - MOST_SHOWN),
         username=username,
         stays=stays,
         own=own,
-        steps=() if own is None else _steps(own, url, *typed),
-        url=url,
+        steps=() if own is None else _steps(own, *called),
+        url=parts.settings.public_url or _url(parts, raw),
     )
 
 
-def _steps(venue: Venue, url: str, dawr: str, data: str) -> tuple[Step, ...]:
+def _works(role: Role | None) -> bool:
+    return role is not None and at_least(role, "staff")
+
+
+def _steps(venue: Venue, dawr: str, data: str) -> tuple[Step, ...]:
     slug, file = venue.slug, f"{venue.slug}.json"
-    steps = (
+    desk = f"/{venue.desks[0].id}" if venue.desks else ""
+    pages = (("join", f"/v/{slug}"), ("display", f"/d/{slug}"), ("console", f"/staff/{slug}{desk}"))
+    return (
+        Step("number", pages=pages),
         Step("staff", (f"{dawr} staff add noor --role staff --venue {slug}{data}",)),
         Step("set-up", (f"{dawr} venue show {slug}{data} > {file}", f"{dawr} venue apply {file}{data}")),
     )
-    if not venue.queues:
-        return steps
-    queue = f"{url}/v1/queues/{slug}:{venue.queues[0].id}"
-    number = (
-        f'TOKEN=$({dawr} token new --kind api --role staff --name "First call" --venue {slug}{data})',
-        f"curl -X POST {queue}/tickets",
-        f'curl -X POST {queue}/call-next -H "Authorization: Bearer $TOKEN"',
-    )
-    return (*steps, Step("number", number))
 
 
-def _typed(settings: Settings) -> tuple[str, str]:
+def typed(settings: Settings) -> tuple[str, str]:
     """What the program is called where this one was started, and how it finds this one's data.
 
     Those are paths of the machine: only for an owner of all that runs on it.
@@ -91,7 +100,7 @@ def _typed(settings: Settings) -> tuple[str, str]:
 
 
 def _url(parts: Parts, raw: RawRequest) -> str:
-    """Where the browser found us. It is shown in commands, so it is nothing but a host."""
+    """Where the browser found us. It is shown to be copied, so it is nothing but a host."""
     host = raw.headers.get(b"host", b"")
     scheme = "https" if parts.clients.is_secure(raw.scope) else "http"
     name = host.decode() if HOST.fullmatch(host) else f"127.0.0.1:{parts.settings.port}"

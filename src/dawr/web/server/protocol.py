@@ -20,7 +20,7 @@ from dawr.reliability.asgi import OTHER_METHOD
 from dawr.traffic.requests import RequestCollector
 from dawr.web.problems import BadRequest, problem_of
 from dawr.web.response import PROBLEM_JSON, Header, as_bytes, head_of, headers_of_one
-from dawr.web.wording import preferred
+from dawr.web.wording import ENGLISH, preferred
 
 CLOSE: Header = (b"connection", b"close")
 IDLE_SECONDS = 6
@@ -314,7 +314,7 @@ class HttpProtocol(HttpToolsProtocol):
     def _answer(self, refusal: BadRequest) -> None:
         """Say it, and that it was all. What still comes is taken: thrown back, it would hide what was said."""
         correlation_id = correlation.accepted(self.headers or ()) or self._shared.new_id()
-        language = preferred(dict(self.headers or ()).get(b"accept-language", b""))
+        language = preferred(dict(self.headers or ()).get(b"accept-language", b"")) or ENGLISH
         body = problem_of(refusal, language).body(correlation_id)
         headers = [*headers_of_one(correlation_id, body), *self._shared.default_headers, CLOSE]
         self._record(refusal, correlation_id)
