@@ -14,13 +14,13 @@ AT_ONCE := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install setup demo quick test test-slow check bench prove clean programs
+.PHONY: help install setup demo quick test test-slow check bench prove screenshots clean programs
 .SILENT:
 .SUFFIXES:
 .DELETE_ON_ERROR:
 
 help: ## Say what each target does
-	awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
+	awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
 install: .venv/.runtime ## Make .venv with what the service needs, and nothing else (EXTRAS=archive,otel)
 	$(if $(EXTRAS),$(PIP) --no-build-isolation --editable '.[$(EXTRAS)]')
@@ -35,12 +35,12 @@ quick: .venv/.installed ## Run what needs no server and no process of its own: w
 	# What is ignored would be left out by its marks, but to read it takes longer than many tests.
 	$(PYTEST) -q -m "not servers and not slow and not prove" -n $(JOBS) --dist worksteal \
 		-p no:schemathesis --hypothesis-profile quick \
-		--ignore tests/api --ignore tests/stories --ignore tests/upgrade --ignore tests/test_servers.py
+		--ignore tests/api --ignore tests/browser --ignore tests/stories --ignore tests/upgrade --ignore tests/test_servers.py
 
 test: .venv/.installed programs ## Run the tests, on both stores (COVERAGE=1 measures what they reach)
-	# Measuring takes half as long again: CI does it every time, and whoever works here when they like.
+	# Measuring takes half as long again: do it before a release, and when you like.
 	$(PYTEST) -q -m "not slow and not prove" $(AT_ONCE) --ignore tests/api/test_schemathesis_often.py \
-		$(if $(COVERAGE),--cov --cov-report=term-missing:skip-covered)
+		-p tests.browser.scripts --scripts 85 $(if $(COVERAGE),--cov --cov-report=term-missing:skip-covered)
 
 test-slow: .venv/.installed programs ## Run crash loops, crowds, long fuzzing, and several real processes
 	$(PYTEST) -q -m "slow and not prove" $(AT_ONCE) --timeout 300
@@ -50,7 +50,7 @@ check: .venv/.installed ## Lint, format and types
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-bench: .venv/.installed ## Measure the engine, the edge, journeys, timers, the kit, the restaurant's rush, streams, and statistics
+bench: .venv/.installed programs ## Measure the engine, the edge, journeys, timers, the kit, the restaurant's rush, streams, statistics, and pages
 	$(BIN)/python -m benchmarks.engine
 	$(BIN)/python -m benchmarks.http
 	$(BIN)/python -m benchmarks.desks
@@ -66,11 +66,15 @@ bench: .venv/.installed ## Measure the engine, the edge, journeys, timers, the k
 	$(BIN)/python -m benchmarks.kit_cache
 	$(BIN)/python -m benchmarks.moving
 	$(BIN)/python -m benchmarks.traffic
+	$(BIN)/python -m benchmarks.pages
+
+screenshots: .venv/.installed programs ## Take a picture of every page in every state (into build/screenshots)
+	$(BIN)/python -m tests.browser.screenshots
 
 prove: .venv/.installed programs ## Run the long tests: load, and kill -9 under load
 	$(PYTEST) -q -m prove --timeout 3600 tests
 
-# nginx, strace and the like, where they are missing and can be installed.
+# Chromium, nginx, strace and the like, where they are missing and can be got.
 programs: .venv/.installed
 	$(BIN)/python -m tests.machine
 
