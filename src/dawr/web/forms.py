@@ -70,7 +70,7 @@ async def read_form(raw: RawRequest) -> Form:
 
 async def read_fields(raw: RawRequest) -> dict[str, str]:
     """What was typed, without the blanks around it."""
-    body = await read_body(raw.receive)
+    body = await read_body(raw)
     try:
         pairs = parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=MOST_FIELDS, errors="strict")
     except ValueError as error:

@@ -13,6 +13,7 @@ from dawr.reliability.asgi import Receive, Scope
 from dawr.reliability.idempotency import ANONYMOUS
 from dawr.web.misfits import misfit
 from dawr.web.problems import BadRequest
+from dawr.web.server.protocol import rest_of_body
 from dawr.web.wording import ENGLISH, LANGUAGES, preferred
 
 T = TypeVar("T")
@@ -102,7 +103,7 @@ async def read_json(raw: RawRequest, decoder: msgspec.json.Decoder[T]) -> T:
     kind = raw.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
     if kind not in {b"application/json", b""}:
         raise BadRequest(415, "not-json")
-    body = await read_body(raw.receive) or b"{}"
+    body = await read_body(raw) or b"{}"
     try:
         return decoder.decode(body)
     except msgspec.ValidationError as error:
@@ -117,12 +118,16 @@ def _byte_of(error: Exception) -> int | None:
     return None if found is None else int(found[1])
 
 
-async def read_body(receive: Receive) -> bytes:
+async def read_body(raw: RawRequest) -> bytes:
+    """Whole, or not at all. Whoever has sent it may be gone by now: it is done all the same."""
     body: bytes = b""
     while True:
-        message = await receive()
+        message = await raw.receive()
         if message["type"] == "http.disconnect":
-            raise BadRequest(400, "disconnected")
+            rest = rest_of_body(raw.scope)
+            if rest is None:
+                raise BadRequest(400, "disconnected")
+            message = {"body": rest}
         body += message.get("body", b"")
         if len(body) > LARGEST_BODY:
             raise BadRequest(413, "body-too-large", most_kib=LARGEST_BODY // 1024)

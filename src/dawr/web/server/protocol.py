@@ -101,6 +101,12 @@ def cycle_of(scope: Mapping[str, Any]) -> RequestResponseCycle | None:
     return cycle
 
 
+def rest_of_body(scope: Mapping[str, Any]) -> bytes | None:
+    """What had come before the client went away, if that was all of it; the parent tells only that they went."""
+    cycle = cycle_of(scope)
+    return None if cycle is None or cycle.more_body else bytes(cycle.body)
+
+
 def count_if_unanswered(scope: Mapping[str, Any]) -> None:
     """A request whose client went away before its answer was sent has ended, too."""
     cycle = cycle_of(scope)
