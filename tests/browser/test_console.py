@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, Page, Request, Route, expect
 
 from tests.browser.accessibility import faults_of
 from tests.browser.places import PASSWORD, House, Place
-from tests.browser.windows import DESK, PHONE, Windows
+from tests.browser.windows import DESK, PAST_THE_GUARD, PHONE, Windows
 
 AT_WORK = "[data-live-sign]"
 SIDEWAYS = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
@@ -156,6 +156,7 @@ def test_a_session_that_ends_asks_in_place_and_repeats_nothing(
     expect(asked).to_be_hidden()
     assert faults == []
     assert clinic.look(taken.ticket)["state"] == "waiting"
+    page.evaluate(PAST_THE_GUARD)
     page.keyboard.press("Space")
     expect(big(page)).to_contain_text("Arrived")
 

@@ -90,6 +90,37 @@ def test_a_press_that_is_not_answered_is_seen_asked_again_and_told_in_words(two_
     expect(page.locator("#big")).to_contain_text("Arrived")
 
 
+def test_what_the_page_shows_as_done_is_not_waited_for_any_more(clinic: Place, windows: Windows) -> None:
+    first, second, *_ = (clinic.take("lab") for _ in range(3))
+    windows.allow("ERR_FAILED")
+    page = opened(windows, clinic)
+    page.clock.install()
+    page.reload()
+    expect(page.locator(AT_WORK)).to_be_visible()
+    number, button = page.locator(".who .number"), page.locator("#big")
+
+    def lose_the_answer(route: Route) -> None:
+        route.fetch()
+        route.abort()
+
+    page.route("**/call-next", lose_the_answer)
+    with page.expect_request("**/call-next"):
+        page.keyboard.press("Space")
+    page.clock.pause_at(page.evaluate("Date.now()") + 2_100)  # it is asked for again, but not for the last time
+    clinic.take("lab")
+    expect(button).to_contain_text("Arrived")
+    expect(number).to_have_text(first.label)
+    page.unroute_all()
+    page.keyboard.press("x")
+    page.clock.run_for(250)
+    expect(button).to_contain_text("Call next")
+    page.clock.run_for(400)
+    page.keyboard.press("Space")
+
+    expect(button).to_contain_text("Arrived")
+    expect(number).to_have_text(second.label)
+
+
 def test_what_is_still_under_way_is_asked_for_again_under_the_same_key(clinic: Place, windows: Windows) -> None:
     clinic.take("lab")
     page = opened(windows, clinic)

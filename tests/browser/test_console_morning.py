@@ -6,12 +6,10 @@ import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.browser.places import Place
-from tests.browser.windows import DESK, Windows
+from tests.browser.windows import DESK, PAST_THE_GUARD, Windows
 
 TURNS = 50
 LOST = 0.3
-PAST_THE_GUARD = "() => new Promise((done) => setTimeout(done, 650))"
-"""The same key within 0.6 s is one that was pressed twice by mistake."""
 
 
 def console(windows: Windows, clinic: Place, room: str = "room-101") -> Page:

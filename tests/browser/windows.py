@@ -32,6 +32,8 @@ LONGEST_WAIT_MS = 20_000
 AWAY = r"net::ERR_(CONNECTION|EMPTY|INCOMPLETE|NETWORK|SOCKET|INTERNET)\w+"
 """What a browser says while the server cannot be reached."""
 LOCALES = {"en": "en-GB", "ar": "ar-QA", "zh": "zh-CN"}
+PAST_THE_GUARD = "() => new Promise((done) => setTimeout(done, 650))"
+"""The same key within 0.6 s is one that was pressed twice by mistake."""
 OVER_A_NETWORK = {"http", "https", "ws", "wss"}
 
 

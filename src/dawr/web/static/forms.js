@@ -23,16 +23,17 @@ export class Problem extends Error {
   }
 }
 
-/** Sends a form. Resolves to the answer; rejects with a Problem, or with an Error if the server cannot be reached. */
-export async function send(form, more = {}) {
+/** Sends a form. Resolves to the answer; rejects with a Problem, or with an Error if the server cannot be reached.
+ * What is not wanted any more is not asked for again. */
+export async function send(form, { more = {}, isWanted } = {}) {
   const body = new URLSearchParams(new FormData(form));
   for (const [name, value] of Object.entries(more)) body.set(name, value);
-  return post(form.action, body);
+  return post(form.action, body, { isWanted });
 }
 
 /** The same for what is not a form on the page. A key goes along: by it a repeat is recognised. An answer that is a
  * page, to whoever accepts one, is `{ page }`. */
-export async function post(address, fields = {}, accept = "application/json") {
+export async function post(address, fields = {}, { accept = "application/json", isWanted = () => true } = {}) {
   const body = new URLSearchParams(fields);
   if (!body.get("idempotency_key")) body.set("idempotency_key", newKey());
   for (let tried = 1; ; tried += 1) {
@@ -49,6 +50,7 @@ export async function post(address, fields = {}, accept = "application/json") {
       if (trouble instanceof Problem || tried >= TRIES) throw trouble;
     }
     await new Promise((done) => setTimeout(done, 300 * 2 ** tried * (0.5 + Math.random() / 2)));
+    if (!isWanted()) throw new Error("Nobody waits for the answer any more.");
   }
 }
 
@@ -89,9 +91,9 @@ export function enliven(root, { done, failed }) {
   // the same if it is not known whether that was done. After a while a press means something new.
   document.addEventListener("shown", () => {
     for (const [address, pressed] of underWay) {
-      // What was pressed is gone from the page, so it shows what came of it: a press means something new.
-      if (pressed.isAnswered && formsTo(address).length === 0) underWay.delete(address);
-      else formsTo(address).forEach((form) => markBusy(form, pressed.since));
+      // What was pressed is gone from the page, so it shows what came of it, answered or not: a press means something new.
+      if (formsTo(address).length === 0) pressed.isPast = true;
+      else if (!pressed.isPast) formsTo(address).forEach((form) => markBusy(form, pressed.since));
     }
     for (const [address, { key, at }] of unsure) {
       if (Date.now() - at > UNSURE_MS || formsTo(address).length === 0) unsure.delete(address);
@@ -105,32 +107,32 @@ export function enliven(root, { done, failed }) {
 
   async function press(form, button) {
     const address = form.getAttribute("action");
-    if (underWay.has(address) || form.dataset.busy !== undefined) return;
-    const pressed = { since: Date.now(), isAnswered: false };
+    const before = underWay.get(address);
+    if ((before && !before.isPast) || form.dataset.busy !== undefined) return;
+    const pressed = { since: Date.now(), isPast: false };
+    const isLatest = () => underWay.get(address) === pressed;
+    const unmark = () => [form, ...formsTo(address)].forEach((one) => markBusy(one));
     underWay.set(address, pressed);
     markBusy(form, pressed.since);
     try {
-      const answer = await send(form, button?.name ? { [button.name]: button.value } : {});
-      pressed.isAnswered = true;
-      [form, ...formsTo(address)].forEach((one) => markBusy(one));
+      const answer = await send(form, { more: button?.name ? { [button.name]: button.value } : {}, isWanted: isLatest });
+      if (!isLatest()) return;
+      unmark();
       setKey(form, newKey());
       unsure.delete(address);
       await done(form, answer); // what was pressed may stand there until then
-      over(form, address, pressed);
+      if (!isLatest()) return;
+      underWay.delete(address);
+      unmark();
     } catch (trouble) {
-      over(form, address, pressed);
+      if (!isLatest()) return;
+      underWay.delete(address);
+      unmark();
       const isSure = trouble instanceof Problem && trouble.status < 500 && !trouble.mayPass;
       if (isSure) setKey(form, newKey());
-      else unsure.set(address, { key: keyOf(form)?.value, at: Date.now() });
+      else if (!pressed.isPast) unsure.set(address, { key: keyOf(form)?.value, at: Date.now() });
       failed(form, trouble);
     }
-  }
-
-  function over(form, address, pressed) {
-    if (underWay.get(address) !== pressed) return; // another press is under way by now
-    underWay.delete(address);
-    unsure.delete(address);
-    [form, ...formsTo(address)].forEach((one) => markBusy(one));
   }
 
   return press;

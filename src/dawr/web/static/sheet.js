@@ -62,7 +62,7 @@ export function sheets(dialog, { shown, failed, signedOut }) {
     if (form.dataset.busy !== undefined) return;
     markBusy(form, Date.now());
     try {
-      const { page } = await post(form.action, new FormData(form), "text/html");
+      const { page } = await post(form.action, new FormData(form), { accept: "text/html" });
       shownFrom = "";
       show(page);
     } catch (trouble) {
