@@ -85,6 +85,28 @@ def test_a_refusal_is_a_page_to_a_browser_and_a_problem_to_a_program(api: Api, q
     must_be_problem(answered, 409, "ticket-in-wrong-state")
 
 
+def test_on_a_page_a_queue_that_refuses_is_called_by_its_name_in_the_language_of_the_place(api: Api) -> None:
+    slug = a_new("place")
+    names = {"en": "Laboratory", "ar": "المختبر"}
+    queues = [{"id": "lab", "name": names, "prefix": "A"}]
+    document = {"name": {"en": "A place"}, "zone": "Asia/Qatar", "language": "ar", "queues": queues}
+    assert api.ask("PUT", f"/v1/venues/{slug}/set-up", document, by="owner@clinic").status == 201
+    assert api.post(f"/v1/queues/{slug}:lab/close", {}, by="owner@clinic").status == 200
+    path = f"/v1/queues/{slug}:lab/tickets"
+
+    seen = Page(send(api, path, {}, Accept_Language="fr").body).text
+    by_script = send(api, path, {}, Accept="application/json", Accept_Language="en")
+    by_program = api.post(path, {})
+
+    assert "المختبر" in seen
+    assert "lab" not in seen
+    assert by_script.json["detail"] == "Queue Laboratory is closed."
+    assert by_program.json["detail"] == "Queue lab is closed."
+    for told in (by_script, by_program):
+        must_be_problem(told, 409, "queue-closed")
+        assert told.json["queue"] == "lab"
+
+
 @pytest.mark.parametrize(
     "referrer", ["http://[", "http://\xe2\x84\x80/", "//", "javascript:alert(1)", "http:///x", "\xff"]
 )

@@ -70,6 +70,19 @@ def test_whoever_is_called_sees_the_whole_screen_turn_and_where_to_go(clinic: Pl
     expect(phone.locator(".after")).to_contain_text("Called again at")
 
 
+def test_whoever_waits_learns_at_once_that_the_queue_is_paused_and_goes_on(clinic: Place, windows: Windows) -> None:
+    _, taken = clinic.take(), clinic.take()
+    phone = windows.open(taken.link)
+    is_alive(phone)
+
+    clinic.switch("pause")
+    expect(phone.locator("main")).to_contain_text("This queue is paused. You keep your place")
+    clinic.switch("resume")
+
+    expect(phone.locator("main")).not_to_contain_text("paused")
+    expect(phone.locator(AHEAD)).to_have_text("1 person")
+
+
 def test_the_title_flashes_while_somebody_is_called(clinic: Place, windows: Windows) -> None:
     taken = clinic.take()
     phone = windows.open(taken.link)

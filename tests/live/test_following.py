@@ -1,11 +1,11 @@
-"""A visitor follows their own ticket: told at once when it changes or comes near, once a second when others move."""
+"""A visitor follows their own ticket: told at once when it changes or comes near, a little later when others move."""
 
 import msgspec
 import pytest
 
 from dawr.domain.ticket import Ticket
 from dawr.live.watcher import Watcher
-from dawr.operations.admin import SetUp
+from dawr.operations.admin import ChangeQueue, SetUp
 from dawr.operations.snapshots import LookAtTicket
 from dawr.operations.staff import Finish, Hold, Miss, Recall, Resume, Start
 from dawr.operations.visitor import Leave
@@ -355,3 +355,16 @@ async def test_a_position_is_what_the_store_would_count(watched: Watched) -> Non
 async def let_it_poll(watched: Watched) -> None:
     for task in tuple(watched.hub._background):
         await task
+
+
+async def test_who_waits_is_told_once_that_the_queue_is_paused_and_that_it_goes_on(watched: Watched) -> None:
+    stream = await watched.place(await watched.take())
+    await read(stream)
+
+    said = []
+    for verb in ("pause", "resume"):
+        await watched.do(ChangeQueue("lab", verb))
+        watched.beat(3)
+        said += [one.data["paused"] for one in await read(stream) if one.data]
+
+    assert said == [True, False]

@@ -152,7 +152,9 @@ class Watched(msgspec.Struct, frozen=True):
         return await self.hub.join(self.venue.id, Wish(hello, NOTICES, form, at), address=address)
 
     def beat(self, times: int = 1) -> None:
+        """Let so many seconds pass."""
         for _ in range(times):
+            self.hub.settle()
             self.hub.beat(asyncio.get_running_loop().time())
 
 

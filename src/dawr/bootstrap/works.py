@@ -50,6 +50,7 @@ def works_of(
         ),
         Work(name="alarms", run=ringer.ring_due, every=clockwork.RING_SECONDS, lease=lease("alarms")),
         Work(name="waiting", run=waiting.keep_looking, lease=lease("waiting")),
+        Work(name="places", run=hub.tell_places, every=live.PLACES_SECONDS),
         Work(name="heartbeat", run=hub.heartbeat, every=live.BEAT_SECONDS),
         Work(name="poll", run=hub.poll, every=live.POLL_SECONDS),
         Work(name="measure", run=instruments.measure, every=MEASURED_EVERY_SECONDS),

@@ -35,6 +35,11 @@ class Standing(msgspec.Struct, frozen=True):
         """Few enough are ahead that the visitor should be close by."""
         return self.ticket.state == "waiting" and self.ahead <= self.queue.near_turn
 
+    @property
+    def is_paused(self) -> bool:
+        """They keep their place, but nobody is called from the queue at present."""
+        return self.ticket.state == "waiting" and self.queue.state == "paused"
+
 
 def wait_minutes(queue: Queue, line: Line | LineFacts, ahead: int) -> int:
     """How long whoever has so many ahead will wait."""

@@ -1,10 +1,11 @@
 """Those who follow a ticket of their own in one queue, and the line they stand in.
 
 Their own change and a turn that comes near are told at once. That others moved is told
-once a second, and only when it makes a difference to them.
+twice a second at most, and only when it makes a difference to them.
 """
 
 from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 import msgspec
 
@@ -14,6 +15,9 @@ from dawr.domain.ticket import ENDED_STATES, STATES_IN_LINE
 from dawr.live.forms import PersonalForm, Placed, Published
 from dawr.live.line import WatchedLine
 from dawr.live.watcher import Watcher
+
+Shown: TypeAlias = tuple[int, int, bool]
+"""How many are ahead, how long that takes, and whether the queue is paused."""
 
 
 class Followed:
@@ -27,8 +31,8 @@ class Followed:
         self.reserve_mode = reserve_mode
         """Known where a link is followed."""
         self.is_near = False
-        self.shown: tuple[int, int] | None = None
-        """How many were ahead and how long it was to take, as told last; None if they are to be told again."""
+        self.shown: Shown | None = None
+        """As told last; None if they are to be told again."""
         self.watchers: dict[Watcher, PersonalForm] = {}
 
     def take(self, facts: TicketFacts) -> None:
@@ -80,7 +84,7 @@ class Following:
         self._moved = True
 
     def settle(self, venue: Venue, at: bytes) -> None:
-        """Tell everybody whose place or wait has changed. Called once a second."""
+        """Tell everybody whose place or wait has changed since this was last called."""
         if not self._moved:
             return
         self._moved = False
@@ -163,7 +167,7 @@ class Following:
             self._give_away(followed, facts.visit)
         standing = followed.standing(venue, self.line)
         comes_near = standing.is_near and not followed.is_near
-        followed.shown, followed.is_near = (standing.ahead, standing.wait_minutes), standing.is_near
+        followed.shown, followed.is_near = _shown(standing), standing.is_near
         if comes_near:
             _tell(followed, {form: form.near(standing) for form in set(followed.watchers.values())})
         _tell_what_happened(followed, published, standing, onward(standing, facts, venue))
@@ -223,9 +227,13 @@ def _tell_what_happened(followed: Followed, published: Published, standing: Plac
         watcher.push(made[key])
 
 
+def _shown(standing: Placed) -> Shown:
+    return standing.ahead, standing.wait_minutes, standing.is_paused
+
+
 def _tell_what_moved(followed: Followed, standing: Placed, at: bytes) -> None:
     """Everybody who follows the ticket, if its place or wait is not what they were told last."""
-    shown = (standing.ahead, standing.wait_minutes)
+    shown = _shown(standing)
     comes_near = standing.is_near and not followed.is_near
     has_moved = standing.ticket.state in STATES_IN_LINE and (comes_near or shown != followed.shown)
     followed.shown, followed.is_near = shown, standing.is_near

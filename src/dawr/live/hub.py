@@ -29,6 +29,8 @@ log = structlog.get_logger("dawr.live")
 
 HEARTBEAT_SECONDS = 15
 BEAT_SECONDS = 1.0
+PLACES_SECONDS = 0.5
+"""How often those are told for whom it makes a difference that others moved."""
 POLL_SECONDS = 5.0
 SENDING_SECONDS = 30.0
 SHORTEST_RETRY_MS, LONGEST_RETRY_MS = 1000, 5000
@@ -150,21 +152,27 @@ class Hub:
                 else:
                     watcher.break_off()
 
-    async def heartbeat(self) -> None:
-        self.beat(asyncio.get_running_loop().time())
+    async def tell_places(self) -> None:
+        self.settle()
 
-    def beat(self, now: float) -> None:
-        """What is due once a second: moved places, people who came, and a heartbeat for one in fifteen streams.
-
-        A heartbeat carries the id, so that whoever watches a quiet queue of a busy venue need not go far back. Not to
-        who is between two queues: what happened to them there is still to be told.
-        """
+    def settle(self) -> None:
+        """What happened since the last time to those who follow a ticket: moved places, and people who came."""
         for feed in tuple(self._feeds.values()):
             for following in tuple(feed.queues.values()):
                 following.settle(feed.venue, feed.at)
                 if wanted := following.wanted():
                     self._in_background(self._meet(feed, following, wanted))
             feed.move_soon()
+
+    async def heartbeat(self) -> None:
+        self.beat(asyncio.get_running_loop().time())
+
+    def beat(self, now: float) -> None:
+        """A heartbeat for one in fifteen streams, once a second.
+
+        It carries the id, so that whoever watches a quiet queue of a busy venue need not go far back. Not to
+        who is between two queues: what happened to them there is still to be told.
+        """
         self._beats += 1
         beats: dict[Feed, bytes] = {}
         for watcher in tuple(self._buckets[self._beats % HEARTBEAT_SECONDS]):

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable
 import msgspec
 import structlog
 
+from dawr.domain import Venue
 from dawr.domain.errors import Refused
 from dawr.observe.access_log import NO_ROUTE, AccessLog
 from dawr.observe.instruments import Instruments
 from dawr.observe.tracing import RequestSpan
-from dawr.ports import OutcomeUnknown, Stopping
+from dawr.ports import Busy, OutcomeUnknown, Stopping, StoreFault
 from dawr.reliability import correlation
 from dawr.reliability.asgi import Receive, Scope, Send, known_method
 from dawr.traffic.requests import RequestCollector
@@ -18,8 +19,8 @@ from dawr.web.cors import Cors
 from dawr.web.endpoint import REPLAYED, Endpoint
 from dawr.web.event_stream import Stream
 from dawr.web.forms import is_for_a_person, is_form, sign_in_first
-from dawr.web.pages.rendering import BY_LANGUAGE, problem_page
-from dawr.web.problems import NO_STATUSES, OUR_FAULT, Problem, problem_of
+from dawr.web.pages.rendering import BY_LANGUAGE, language_of, problem_page
+from dawr.web.problems import NO_NAMES, NO_STATUSES, OUR_FAULT, BadRequest, Problem, problem_of
 from dawr.web.raw_request import RawRequest
 from dawr.web.response import (
     FRAMED_HTML,
@@ -37,6 +38,7 @@ from dawr.web.response import (
 from dawr.web.router import NOTHING, Router
 from dawr.web.routes import Parts, Route
 from dawr.web.server.protocol import count_if_unanswered, cycle_of, respond
+from dawr.web.wording import names_at
 
 log = structlog.get_logger("dawr.web")
 
@@ -85,7 +87,7 @@ class App:
         except asyncio.CancelledError:
             response = self._unfinished(endpoint, raw)
         except Exception as error:  # noqa: BLE001 - the one place where an error becomes an answer
-            response = self._problem(error, endpoint, raw)
+            response = self._problem(error, endpoint, raw, await _told_at(error, endpoint, raw))
         route = NO_ROUTE if endpoint is None else endpoint.route.path
         if self._collecting is not None:
             self._collect(self._collecting, response, raw, route, began)
@@ -141,17 +143,21 @@ class App:
         unknown.has_key = b"idempotency-key" in raw.headers
         return self._problem(unknown, endpoint, raw)
 
-    def _problem(self, error: Exception, endpoint: Endpoint | None, raw: RawRequest) -> Response:
+    def _problem(
+        self, error: Exception, endpoint: Endpoint | None, raw: RawRequest, venue: Venue | None = None
+    ) -> Response:
         path, words, statuses = NO_ROUTE, NOTHING, NO_STATUSES
         if endpoint is not None:
             path, words, statuses = endpoint.route.path, endpoint.route.words, endpoint.route.statuses
-        problem = problem_of(error, raw.language, words=words, statuses=statuses)
+        language = language_of(raw, venue)
+        names = NO_NAMES if venue is None else names_at(venue, language)
+        problem = problem_of(error, language, words=words, statuses=statuses, names=names)
         self._tell(problem, path, raw.correlation_id, error)
         by_rule = isinstance(error, Refused)
         if _wants_a_page(endpoint, raw):
             if problem.code == "not-signed-in":
                 return sign_in_first(raw)
-            return problem_page(self._parts, raw, problem, by_rule=by_rule)
+            return problem_page(self._parts, raw, problem, by_rule=by_rule, venue=venue)
         headers = (*problem.headers_of_response(), BY_LANGUAGE)
         body = problem.body(raw.correlation_id)
         return Response(problem.status, body, headers, PROBLEM_JSON, by_rule=by_rule)
@@ -212,6 +218,16 @@ class App:
         if self._parts.clients.is_secure(raw.scope):
             headers.append(HSTS)
         return headers
+
+
+async def _told_at(error: Exception, endpoint: Endpoint | None, raw: RawRequest) -> Venue | None:
+    """Whose rules said no to somebody on a page: there queues and desks have names, and the place has a language."""
+    if endpoint is None or not isinstance(error, Refused) or not (is_form(raw) or _wants_a_page(endpoint, raw)):
+        return None
+    try:
+        return await endpoint.venue_of(raw)
+    except (Refused, BadRequest, StoreFault, Busy):
+        return None
 
 
 def _wants_a_page(endpoint: Endpoint | None, raw: RawRequest) -> bool:

@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from dawr.domain import VenueId
+from dawr.domain import Venue, VenueId
 from dawr.domain.errors import TooOften, UnknownDesk, UnknownQueue, UnknownTicket, UnknownVenue, UnknownVisit
-from dawr.operations.snapshots import LookAtAnswer
+from dawr.operations.snapshots import LookAtAnswer, LookAtVenue
 from dawr.ports import OutcomeUnknown
 from dawr.reliability.fingerprint import fingerprint
 from dawr.reliability.idempotency import AnswerKey, Claim, Reply
@@ -77,6 +77,14 @@ class Endpoint:
         if verdict is not None and isinstance(outcome, Response):
             return msgspec.structs.replace(outcome, headers=(*outcome.headers, *headers(verdict)))
         return outcome
+
+    async def venue_of(self, raw: RawRequest) -> Venue | None:
+        """The one that the request names, if its route names one."""
+        venue_id, *_ = await self._locate(raw.params)
+        if not venue_id:
+            return None
+        venue, _ = await self._parts.engine.read(venue_id, LookAtVenue())
+        return venue
 
     async def _charge_holder(self, limit: str, caller: Caller, raw: RawRequest) -> Verdict | None:
         """Whoever holds a link that opens a visit is counted by it, anybody else by their address."""

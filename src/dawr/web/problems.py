@@ -50,6 +50,7 @@ TRAFFIC_FAULTS = DatabaseAway | TrafficProcessAway
 NO_WORDS: Mapping[str, str] = {}
 NO_FACTS: Mapping[str, "Fact"] = {}
 NO_STATUSES: Mapping[type[Exception], int] = {}
+NO_NAMES: Mapping[str, Mapping[str, str]] = {}
 RETRY_SOON = (b"retry-after", b"1")
 OUR_FAULT = 500
 
@@ -107,10 +108,12 @@ def problem_of(
     *,
     words: Mapping[str, str] = NO_WORDS,
     statuses: Mapping[type[Exception], int] = NO_STATUSES,
+    names: Mapping[str, Mapping[str, str]] = NO_NAMES,
 ) -> Problem:
     """What the caller is told in their language, and in the words and by the statuses of the door they came through.
 
-    A fault that is not theirs is told without its inside.
+    `names` are those of queues and desks by their codes, where people read it. A fault that is not theirs is told
+    without its inside.
     """
     if isinstance(error, Unanswerable):
         error = BadRequest(422, "invalid-query", field=error.field, why="unanswerable", sentence=str(error))
@@ -121,7 +124,7 @@ def problem_of(
         facts: Mapping[str, Fact] = {"violated-policies": [error.policy], **error.facts}
         return _told(status, error.code, facts, language, retryable=True, headers=_told_of_limit(error))
     if isinstance(error, Refused):
-        return _told(status, error.code, _facts(error, words), language)
+        return _told(status, error.code, _facts(error, words), language, names=names)
     if isinstance(error, Busy | KeyConflict):
         return _told(status, error.code, NO_FACTS, language, retryable=not isinstance(error, KeyReused))
     if isinstance(error, StoreFault | TRAFFIC_FAULTS):
@@ -143,11 +146,14 @@ def _told(  # noqa: PLR0917 - what a problem is made of
     language: str,
     retryable: bool = False,  # noqa: FBT001, FBT002 - as above
     headers: tuple[tuple[bytes, bytes], ...] = (),
+    names: Mapping[str, Mapping[str, str]] = NO_NAMES,
 ) -> Problem:
     said = problem_in(language, code)
     detail = words_in(language).misfits if code in MISFITS else said["detail"]
+    by_name = {name: names[name].get(str(facts[name]), facts[name]) for name in names.keys() & facts.keys()}
+    told = {**facts, **by_name}
     return Problem(
-        status, code, say(said["title"], facts, language), say(detail, facts, language), retryable, facts, headers
+        status, code, say(said["title"], told, language), say(detail, told, language), retryable, facts, headers
     )
 
 

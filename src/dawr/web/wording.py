@@ -13,13 +13,14 @@ text, such as labels, PINs and codes, and what stands in an isolate of the file 
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from dawr.domain import Desk, Queue, Venue
 from dawr.domain.day import local_time
 from dawr.domain.digits import SCRIPTS
 from dawr.domain.errors import Refused
@@ -90,6 +91,12 @@ def name_in(language: str, names: Mapping[str, str]) -> tuple[str, str]:
     """What a place or a queue is called, and in which language: this one, English, or the first that there is."""
     liked = next((known for known in (language, ENGLISH) if known in names), next(iter(names), ENGLISH))
     return names.get(liked, ""), liked
+
+
+def names_at(venue: Venue, language: str) -> Mapping[str, Mapping[str, str]]:
+    """What queues and desks are called there, by what names them in a refusal and by their codes."""
+    things: Mapping[str, Sequence[Queue | Desk]] = {"queue": venue.queues, "desk": venue.desks}
+    return {kind: {one.id: name_in(language, one.name)[0] for one in ones} for kind, ones in things.items()}
 
 
 def problem_in(language: str, code: str) -> Mapping[str, Any]:

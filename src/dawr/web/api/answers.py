@@ -128,6 +128,8 @@ class PlaceAnswer(msgspec.Struct, frozen=True):
     """1 is next; 0 is not waiting."""
     wait_minutes: int
     near_turn: bool
+    paused: bool
+    """They keep their place, but nobody is called from the queue at present."""
     desk: str | None
     party_size: int
     reserve_mode: bool
@@ -251,6 +253,7 @@ def place_answer(venue: str, standing: Standing, *, reserve_mode: bool) -> Place
         position=standing.position,
         wait_minutes=standing.wait_minutes,
         near_turn=standing.is_near,
+        paused=standing.is_paused,
         desk=None if ticket.desk_id is None else f"{venue}:{ticket.desk_id}",
         party_size=ticket.party_size,
         reserve_mode=reserve_mode,

@@ -35,9 +35,9 @@ WIDTHS = ((4, ""), (7, "long"), (10, "longer"))
 FIGURE = re.compile(r"([0-9٠-٩]+)\s*(.*)")
 DAY_MS = 24 * 60 * 60 * 1000
 
-LOOKED_AT_AGAIN = {"between": 20, "locked": 20, "paused": 60}
+LOOKED_AT_AGAIN = {"between": 20, "locked": 20}
 USUALLY_AGAIN = 120
-"""Seconds after which the script looks although it heard nothing: a pause or a new plan is not in the stream."""
+"""Seconds after which the script looks although it heard nothing: a new plan is not in the stream."""
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -122,7 +122,7 @@ def _state(seen: Whereabouts) -> str:
     if seen.place is None:
         return "between"
     state = seen.place.ticket.state
-    if state == "waiting" and seen.place.queue.state == "paused":
+    if seen.place.is_paused:
         return "paused"
     return "near" if state == "waiting" and seen.place.is_near else state
 
@@ -132,9 +132,9 @@ def _shown_as(seen: Whereabouts) -> str:
     joined = seen.joined
     if joined is None:
         return ""
-    ticket, near = joined.ticket, "near" if joined.is_near else ""
+    ticket, near, paused = joined.ticket, "near" if joined.is_near else "", "paused" if joined.is_paused else ""
     desk = "" if ticket.desk_id is None else f"{seen.venue.slug}:{ticket.desk_id}"
-    return " ".join([f"{seen.venue.slug}:{ticket.queue_id}", ticket.label, ticket.state, near, desk])
+    return " ".join([f"{seen.venue.slug}:{ticket.queue_id}", ticket.label, ticket.state, near, paused, desk])
 
 
 def _desk(venue: Venue, ticket: Ticket | None) -> Desk | None:

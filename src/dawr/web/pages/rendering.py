@@ -88,12 +88,15 @@ def _screen_of(template: str) -> str:
     return stem if stem in words_in(ENGLISH).screens else stem.partition("_")[0]
 
 
-def problem_page(parts: Parts, raw: RawRequest, problem: Problem, *, by_rule: bool) -> Response:
+def problem_page(
+    parts: Parts, raw: RawRequest, problem: Problem, *, by_rule: bool, venue: Venue | None = None
+) -> Response:
     """What a person sees instead of the JSON that programs get."""
     shown = page(
         parts,
         raw,
         "problem.html",
+        venue=venue,
         status=problem.status,
         headers=problem.headers_of_response(),
         problem=problem,

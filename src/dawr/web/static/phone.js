@@ -54,8 +54,8 @@ function happened(name, place) {
 }
 
 /** The same as the server makes of it: all that the page shows besides counts. */
-function asShown({ queue, label, state, near_turn, desk }) {
-  return [queue, label, state, near_turn ? "near" : "", desk || ""].join(" ");
+function asShown({ queue, label, state, near_turn, paused, desk }) {
+  return [queue, label, state, near_turn ? "near" : "", paused ? "paused" : "", desk || ""].join(" ");
 }
 
 function count({ label, ahead, wait_minutes }) {
