@@ -229,6 +229,20 @@ def test_the_pin_is_hidden_shown_on_press_and_hidden_again(clinic: Place, open_c
     assert "••" in hidden
 
 
+def test_the_pin_is_shown_though_the_page_has_changed(clinic: Place, open_console: Callable[..., Page]) -> None:
+    page = open_console()
+    page.get_by_role("button", name="Open", exact=True).click()
+    hung: list[Route] = []
+
+    page.route(re.compile(r"/pin\b"), lambda route: hung.append(route))  # noqa: PLW0108 - looked at by Playwright
+    page.get_by_role("button", name="Show the PIN").click()
+    clinic.take("lab")
+    expect(page.locator("[data-waiting]")).to_have_attribute("data-waiting", "1")
+    hung[0].continue_()
+
+    expect(page.locator("[data-pin-shown]")).to_have_text(re.compile(r"^\d\d$"))
+
+
 def test_many_changes_at_once_are_fetched_a_few_times(clinic: Place, open_console: Callable[..., Page]) -> None:
     page = open_console()
     fetched: list[str] = []

@@ -50,7 +50,9 @@ def test_the_whole_picture_of_a_server_that_needs_nobody(client: Client) -> None
         "processes": 1,
         "streams": 1,
         "stale": False,
-        "works": dict.fromkeys(("clockwork", "purge", "alarms", "waiting", "places", "heartbeat", "poll", "measure"), "running"),
+        "works": dict.fromkeys(
+            ("clockwork", "purge", "alarms", "waiting", "places", "heartbeat", "poll", "measure"), "running"
+        ),
         "traffic": "off",
         "alerts": [],
     }

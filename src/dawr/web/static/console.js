@@ -172,7 +172,10 @@ main.addEventListener("submit", async (event) => {
   if (!form.matches("[data-pin]")) return;
   event.preventDefault();
   try {
-    showPin(form.querySelector("[data-pin-shown]"), (await post(form.dataset.pin)).pin);
+    const { pin } = await post(form.dataset.pin);
+    // The form that was pressed may be replaced meanwhile.
+    const place = main.querySelector(`[data-pin="${CSS.escape(form.dataset.pin)}"] [data-pin-shown]`);
+    if (place) showPin(place, pin);
     tell(form, "");
   } catch (trouble) {
     failed(form, trouble);
