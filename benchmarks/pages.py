@@ -6,7 +6,7 @@ beside their bars as a share of them; they are upper bounds, for the program tha
 - A call, from its request to the number on the visitor's phone and on the screen in the hall. The screen's clock is
   moved on after each call, so that the call before has been read and none waits in line.
 - 2,000 phones in one queue: sockets that read the streams which the page reads. Somebody is called, and all others move
-  up, which they are told once a second.
+  up, which they are told twice a second.
 - The number, from the request to its paint, with an empty cache, at 400 kbit/s, 400 ms a request, and a quarter of the
   processor.
 - A key in the console, from the press to what the server made of it.

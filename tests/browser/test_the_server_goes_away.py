@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.places import House
@@ -14,10 +13,7 @@ def pass_seconds(page: Page, seconds: int) -> None:
         page.clock.run_for(1000)
 
 
-@pytest.mark.parametrize("minutes", [1])
-def test_killed_for_a_minute_everything_heals_by_itself(
-    own_house: House, windows_at: Callable[[str], Windows], minutes: int
-) -> None:
+def test_killed_for_a_minute_everything_heals_by_itself(own_house: House, windows_at: Callable[[str], Windows]) -> None:
     clinic = own_house.clinic()
     windows = windows_at(own_house.url)
     first, second = clinic.take("lab"), clinic.take("lab")
@@ -33,7 +29,7 @@ def test_killed_for_a_minute_everything_heals_by_itself(
 
     own_house.server.kill()
     for page in pages:
-        pass_seconds(page, 60 * minutes)
+        pass_seconds(page, 60)
 
     expect(phone.locator(".old")).to_be_visible()
     expect(phone.locator("main")).to_contain_text(second.label)

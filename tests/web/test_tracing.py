@@ -248,11 +248,10 @@ def test_the_command_line_loads_neither_traces_nor_metrics_nor_redis() -> None:
     )
 
 
-def test_a_server_without_traces_does_not_load_their_library() -> None:
-    assert (
-        loaded("from dawr import bootstrap\nfrom dawr.settings import Settings\nbootstrap.instruments_of(Settings())")
-        == "redis"
-    )
+def test_a_server_without_traces_and_without_redis_does_not_load_their_libraries() -> None:
+    work = "import dawr.cli.serve\nfrom dawr import bootstrap\nfrom dawr.settings import Settings\n"
+
+    assert loaded(work + "bootstrap.instruments_of(Settings())") == ""
 
 
 def test_without_the_library_it_is_said_what_to_install() -> None:

@@ -10,9 +10,7 @@ from contextlib import asynccontextmanager
 from random import Random
 from typing import NoReturn
 
-from redis.asyncio.client import PubSub
-from redis.exceptions import RedisError
-
+from dawr.reliability import redis_driver as redis
 from dawr.reliability.log import log
 from dawr.reliability.shared import Cancellations, Shared
 
@@ -46,14 +44,14 @@ class Channel:
                     pause = SHORTEST_PAUSE_SECONDS
                     missed()
                     await _receive(subscription, received, cancellations)
-            except (RedisError, OSError, TimeoutError) as error:
+            except (redis.RedisError, OSError, TimeoutError) as error:
                 log.debug("channel.lost", reason=str(error) or type(error).__name__)
             cancellations.check()
             await asyncio.sleep(pause * self._chance.uniform(0.5, 1.0))
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
     @asynccontextmanager
-    async def _subscribed(self) -> AsyncIterator[PubSub]:
+    async def _subscribed(self) -> "AsyncIterator[redis.PubSub]":
         """From when the server has said so: what is said after that is heard."""
         subscription = self._shared.subscription()
         try:
@@ -66,7 +64,9 @@ class Channel:
             await subscription.aclose()  # type: ignore[no-untyped-call]
 
 
-async def _receive(subscription: PubSub, received: Callable[[bytes], None], cancellations: Cancellations) -> NoReturn:
+async def _receive(
+    subscription: "redis.PubSub", received: Callable[[bytes], None], cancellations: Cancellations
+) -> NoReturn:
     """Until the connection is lost, or nothing comes though it was asked for a sign."""
     is_asked = False
     while True:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, Self
 
 import msgspec
-import redis.asyncio as redis
-from redis.exceptions import NoScriptError
+
+from dawr.reliability import redis_driver as redis
 
 
 class Script(msgspec.Struct, frozen=True):
@@ -23,9 +23,9 @@ class Script(msgspec.Struct, frozen=True):
         """The file `name.lua` in the folder of a module, which is given by its `__file__`."""
         return cls.of(Path(module).with_name(f"{name}.lua").read_text(encoding="utf-8"))
 
-    async def run(self, client: redis.Redis, keys: Sequence[str], *arguments: str | bytes | int) -> Any:  # noqa: ANN401
+    async def run(self, client: "redis.Redis", keys: Sequence[str], *arguments: str | bytes | int) -> Any:  # noqa: ANN401
         """A server that does not know it, because it is new or came back empty, is sent the whole of it."""
         try:
             return await client.evalsha(self.sha, len(keys), *keys, *arguments)
-        except NoScriptError:
+        except redis.NoScriptError:
             return await client.eval(self.text, len(keys), *keys, *arguments)

@@ -12,10 +12,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Self, TypeVar
 
-import redis.asyncio as redis
-from redis.asyncio.client import PubSub
-from redis.maint_notifications import MaintNotificationsConfig
-
+from dawr.reliability import redis_driver as redis
 from dawr.reliability.log import log
 
 T = TypeVar("T")
@@ -53,7 +50,7 @@ class Shared:
 
     def __init__(
         self,
-        client: redis.Redis,
+        client: "redis.Redis",
         ticks: Callable[[], int],
         *,
         prefix: str = "",
@@ -78,11 +75,11 @@ class Shared:
             retry=None,
             retry_on_timeout=False,
             # With them on, redis-py hands out idle connections that the server has closed.
-            maint_notifications_config=MaintNotificationsConfig(enabled=False),
+            maint_notifications_config=redis.MaintNotificationsConfig(enabled=False),
         )
         return cls(client, ticks, prefix=prefix, patience_seconds=patience_seconds)
 
-    async def ask(self, question: Callable[[redis.Redis], Awaitable[T]]) -> T:
+    async def ask(self, question: "Callable[[redis.Redis], Awaitable[T]]") -> T:
         """The server's answer, soon, or `SharedAway`. What was asked may have been done all the same."""
         if self.is_away:
             if self._ticks() < self._next_try:
@@ -105,7 +102,7 @@ class Shared:
             log.info("shared.back")
         return answer
 
-    def subscription(self) -> PubSub:
+    def subscription(self) -> "redis.PubSub":
         """A connection of its own, for one who listens. It says nothing about `is_away`."""
         return self._client.pubsub()
 

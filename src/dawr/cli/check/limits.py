@@ -2,12 +2,9 @@
 
 from collections.abc import Mapping
 
-import redis.asyncio as redis
-from redis.exceptions import AuthenticationError, RedisError
-from redis.exceptions import TimeoutError as RedisTimeout
-
 from dawr import bootstrap
 from dawr.cli.check.findings import Report
+from dawr.reliability import redis_driver as redis
 from dawr.settings import Settings, SettingUnfit
 from dawr.stores import reasons
 
@@ -46,7 +43,7 @@ async def _look_at_shared(url: str, report: Report) -> None:
         seconds, microseconds = await client.time()
         answered_at = bootstrap.system.now()
         info = await client.info()
-    except (RedisError, OSError, TimeoutError) as error:
+    except (redis.RedisError, OSError, TimeoutError) as error:
         report.wrong(
             f"Redis or Valkey cannot be reached ({_why(error)}): until it is back each process "
             "counts limits by itself, and changes of other processes are seen up to 5 seconds late. Start it, or "
@@ -63,9 +60,9 @@ async def _look_at_shared(url: str, report: Report) -> None:
 def _why(error: Exception) -> str:
     """What the system said, below what the driver makes of it."""
     cause = error.__cause__ or error.__context__
-    if isinstance(error, TimeoutError | RedisTimeout):
+    if isinstance(error, TimeoutError | redis.TimeoutError):
         return "no answer in time"
-    if isinstance(cause, OSError) and not isinstance(error, AuthenticationError):
+    if isinstance(cause, OSError) and not isinstance(error, redis.AuthenticationError):
         return reasons.of_system(cause)
     return str(error).rstrip(".") or type(error).__name__
 

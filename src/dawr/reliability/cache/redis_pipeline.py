@@ -11,9 +11,8 @@ from itertools import chain, count
 from typing import Any
 
 import msgspec
-import redis.asyncio as redis
-from redis.exceptions import NoScriptError, RedisError
 
+from dawr.reliability import redis_driver as redis
 from dawr.reliability.cache.entries import CacheAway
 from dawr.reliability.drain import Drain, settle
 from dawr.reliability.lua import Script
@@ -114,13 +113,13 @@ def _take(waiting: deque[Request]) -> Groups:
     return list(groups.values())
 
 
-async def _round_trip(client: redis.Redis, deleting: list[str], commands: list[Command]) -> list[Any]:
+async def _round_trip(client: "redis.Redis", deleting: list[str], commands: list[Command]) -> list[Any]:
     """The answers to the commands; one that failed is its own."""
     answers = await _answers(client, deleting, commands)
     unknown = {
         command.script.text
         for command, answer in zip(commands, answers, strict=True)
-        if isinstance(answer, NoScriptError)
+        if isinstance(answer, redis.NoScriptError)
     }
     if unknown:
         # The server is new, or came back empty. To ask all of it once more changes nothing that was done.
@@ -130,20 +129,20 @@ async def _round_trip(client: redis.Redis, deleting: list[str], commands: list[C
     return answers
 
 
-async def _answers(client: redis.Redis, deleting: list[str], commands: list[Command]) -> list[Any]:
+async def _answers(client: "redis.Redis", deleting: list[str], commands: list[Command]) -> list[Any]:
     pipeline = client.pipeline(transaction=False)
     if deleting:
         pipeline.delete(*deleting)
     for command in commands:
         pipeline.evalsha(command.script.sha, len(command.keys), *command.keys, *command.arguments)
     answers = await pipeline.execute(raise_on_error=False)
-    if deleting and isinstance(deleted := answers.pop(0), RedisError):
+    if deleting and isinstance(deleted := answers.pop(0), redis.RedisError):
         raise deleted
     return answers
 
 
 def _tell(groups: Groups, outcome: object) -> None:
-    told = CacheAway(str(outcome)) if isinstance(outcome, RedisError | SharedAway) else outcome
+    told = CacheAway(str(outcome)) if isinstance(outcome, redis.RedisError | SharedAway) else outcome
     for request in chain.from_iterable(groups):
         if request.answer is not None:
             settle(request.answer, told)

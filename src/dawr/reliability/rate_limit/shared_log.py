@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
-import redis.asyncio as redis
-from redis.exceptions import NoScriptError
 
+from dawr.reliability import redis_driver as redis
 from dawr.reliability.lua import Script
 from dawr.reliability.rate_limit.local import Piece
 from dawr.reliability.rate_limit.policy import Policy
@@ -62,7 +61,7 @@ class SharedLog:
     async def meet(self, *, processes: int) -> Meeting:
         """Which life it is now. It may not be the store that was known: one that began anew has another run id."""
 
-        async def asked(client: redis.Redis) -> Meeting:
+        async def asked(client: "redis.Redis") -> Meeting:
             info = await client.info("server")
             await client.script_load(self._charge.text)
             return await self._met(client, str(info.get("run_id", "unknown")), "", processes)
@@ -89,10 +88,10 @@ class SharedLog:
         # The client takes longer over many arguments than over everything else, so there is one.
         arguments = (self._register, life, msgspec.msgpack.encode(packed))
 
-        async def asked(client: redis.Redis) -> list[int]:
+        async def asked(client: "redis.Redis") -> list[int]:
             try:
                 return list(await client.evalsha(self._charge.sha, 1, *arguments))
-            except NoScriptError:
+            except redis.NoScriptError:
                 return []  # a server that does not know the script is not the one that was met
 
         answer = await self._shared.ask(asked)
@@ -111,7 +110,7 @@ class SharedLog:
         given = (life, msgspec.msgpack.encode(packed))
         return bool(await self._shared.ask(lambda client: self._report.run(client, [self._register], *given)))
 
-    async def _met(self, client: redis.Redis, server: str, reported_to: str, processes: int) -> Meeting:
+    async def _met(self, client: "redis.Redis", server: str, reported_to: str, processes: int) -> Meeting:
         given = [server, reported_to, str(processes), str(SETTLED_AFTER_US), str(REGISTER_KEPT_MS)]
         life, judges = await self._meet.run(client, [self._register], *given)
         return Meeting(life.decode(), bool(judges))
