@@ -174,7 +174,7 @@ def test_the_first_hundred_are_listed_and_search_finds_the_rest(desk: Desk) -> N
     assert "Waiting103" in listed
     assert "L100" in listed
     assert "L101" not in listed
-    assert "and 3 more, whom search finds" in listed
+    assert "and 3 more: use search" in listed
     assert "L103" in found
     assert "L002" not in found
     assert "L001 next in line" in found
@@ -185,7 +185,7 @@ def test_nobody_waiting_is_said_and_nothing_can_be_called(desk: Desk) -> None:
     seen = desk.text()
 
     assert "Nobody is waiting" in seen
-    assert "Whoever joins appears here." in seen
+    assert "People who join appear here." in seen
     assert not desk.buttons()["Call next"].enabled
 
 
@@ -223,7 +223,7 @@ def test_queues_are_listed_as_the_language_lists_them(desk: Desk) -> None:
     assert "Lab, Eye +1" in english
     assert "Lab، Eye +1" in arabic
     assert "Lab、Eye +1" in chinese
-    assert "WaitedQueueNote" in english
+    assert "WaitedQueueName, note" in english
 
 
 def test_a_column_of_stages_is_there_for_those_who_are_on_a_journey(clinic: Clinic, desk: Desk) -> None:
@@ -232,7 +232,7 @@ def test_a_column_of_stages_is_there_for_those_who_are_on_a_journey(clinic: Clin
     clinic.begin(by=OWNER)
 
     assert "Stage" not in single
-    assert "WaitedStageNote" in desk.text()
+    assert "WaitedStageName, note" in desk.text()
 
 
 def test_nobody_is_transferred_to_a_queue_that_takes_nobody(desk: Desk) -> None:
@@ -327,7 +327,9 @@ def test_a_role_that_is_too_low_is_told_so_in_words(desk: Desk) -> None:
     answer = Desk(desk.api, desk.venue, desk.desk, by="viewer@clinic").open()
 
     assert answer.status == 403
-    assert "This needs the role staff; yours here is viewer." in Page(answer.body).text
+    page = Page(answer.body)
+    assert "This needs the role staff; yours here is viewer." in page.text
+    assert f"/sign-in?then=/staff/{desk.venue}/{desk.desk}&switch=1" in page.links
 
 
 def test_a_desk_that_is_not_there_is_told_in_words(desk: Desk) -> None:

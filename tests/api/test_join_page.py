@@ -26,10 +26,22 @@ def test_people_and_wait_are_seen_before_the_choice(clinic: Door) -> None:
     page = clinic.see()
 
     assert is_in("Lab 7 waiting about 35 min", page)
-    assert is_in("Eye nobody waiting now", page)
     assert f"/v/{clinic.slug}?queue=lab" in page.links
     assert f"/v/{clinic.slug}?journey=" in page.links
     assert page.inline == ["svg"] * len(page.inline)
+
+
+def test_nobody_is_promised_a_turn_now_while_no_desk_is_open(clinic: Door) -> None:
+    set_up = clinic.api.get(f"/v1/venues/{clinic.slug}/set-up", by=OWNER).json
+    desk = next(desk["id"] for desk in set_up["desks"] if "eye" in desk["queues"])
+
+    shut = clinic.see()
+    assert clinic.api.post(f"/v1/desks/{clinic.slug}:{desk}/open", {}, by=OWNER).status == 200
+    opened = clinic.see()
+
+    assert is_in("Eye nobody waiting", shut)
+    assert not is_in("Eye nobody waiting now", shut)
+    assert is_in("Eye nobody waiting now", opened)
 
 
 def test_one_press_takes_a_number_and_needs_no_name(clinic: Door) -> None:

@@ -76,7 +76,9 @@ def test_whoever_waits_in_a_queue_that_is_paused_is_told_so(api: Api, queue: str
     taken = api.take(queue)
     assert api.post(f"/v1/queues/{queue}/pause", {}, by=OWNER).status == 200
 
-    assert "This queue is paused. You keep your place" in Page(open_link(api, taken["link"]).body).text
+    told = Page(open_link(api, taken["link"]).body).text
+    assert "This queue is paused. You keep your place" in told
+    assert "waitpaused" in told, "no minutes are promised"
 
 
 def test_a_party_at_a_restaurant_is_called_to_its_table(api: Api) -> None:
@@ -85,6 +87,21 @@ def test_a_party_at_a_restaurant_is_called_to_its_table(api: Api) -> None:
     api.post(f"/v1/desks/{slug}:desk/call-next", {}, by=OWNER)
 
     assert "Your table is ready" in Page(open_link(api, taken["link"]).body).text
+
+
+def test_a_party_that_was_seated_is_not_told_that_its_meal_is_over(api: Api) -> None:
+    slug = a_place(api, kind="restaurant")
+    taken = api.take(f"{slug}:main")
+    api.post(f"/v1/desks/{slug}:desk/call-next", {}, by=OWNER)
+
+    said = {}
+    for verb in ("start", "finish"):
+        assert api.post(f"/v1/tickets/{taken['ticket']}/{verb}", {}, by=OWNER).status == 200
+        said[verb] = Page(open_link(api, taken["link"]).body).text
+
+    assert "You will be shown to your table" in said["start"]
+    assert "Enjoy your meal" in said["finish"]
+    assert "You were seated at" in said["finish"]
 
 
 @pytest.mark.parametrize("state", ["waiting", "called", "serving", "finished"])

@@ -55,6 +55,14 @@ def test_whoever_walks_in_gets_a_number_and_a_link_that_opens_their_page(desk: D
     assert "Priority" in seen
 
 
+def test_marks_that_nobody_sees_do_not_stand_in_the_way_of_a_name(desk: Desk) -> None:
+    given = desk.press("Give a number", "/walk-in", name="\u200fليلى\u202c", queue="lab")
+
+    assert given.status == 200
+    assert "L001" in words_of(given)
+    assert "ليلى" in desk.text()
+
+
 def test_the_form_that_is_sent_twice_gives_one_number(desk: Desk) -> None:
     button = desk.buttons("/walk-in")["Give a number"]
 

@@ -145,7 +145,7 @@ def _desk(stage: Stage, clinic: Place, line: list[Taken], session: str) -> Itera
     yield _console(clinic, session, "next")
     yield _console(clinic, session, "walk-in", lambda page: page.locator("[data-key='walk-in']").first.click())
     yield _console(clinic, session, "keys", lambda page: page.keyboard.press("?"))
-    yield _console(clinic, session, "nobody-found", lambda page: page.locator("input[name=find]").fill("Z999"))
+    yield _console(clinic, session, "nobody-found", _look_for_nobody)
     clinic.call_next()
     clinic.do("prioritize", line[3].ticket, priority=1, why="appointment")
     stage.clock.advance(seconds=42)
@@ -244,6 +244,12 @@ def _sign_in_wrongly(page: Page) -> None:
     page.locator("[name=password]").fill(PASSWORD[::-1])
     with page.expect_navigation():
         page.locator("[name=password]").press("Enter")
+
+
+def _look_for_nobody(page: Page) -> None:
+    page.locator("input[name=find]").fill("Z999")
+    page.clock.run_for(1000)
+    page.locator(".nobody").wait_for()
 
 
 def _lose_the_network(page: Page) -> None:

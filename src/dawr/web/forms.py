@@ -23,6 +23,8 @@ FORM = b"application/x-www-form-urlencoded"
 KEY, THEN = "idempotency_key", "then"
 PASSWORDS = frozenset({"old", "new"})
 """Fields that have one, though they are not called so."""
+MARKS = re.compile("[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
+"""Nobody sees them. Arabic keyboards and pasted contacts put them around what was typed."""
 MOST_FIELDS = 40
 LONGEST_PATH = 500
 OWN_PATH = re.compile(r"/(?![/\\])[!-\[\]-~]*")
@@ -31,7 +33,7 @@ OWN_PATH = re.compile(r"/(?![/\\])[!-\[\]-~]*")
 
 class Form(msgspec.Struct, frozen=True):
     fields: Mapping[str, str]
-    """As they were typed, without the blanks around them, if it is no password. What was left empty is not there."""
+    """As they were typed, but for blanks and marks, if it is no password. What was left empty is not there."""
     key: str | None
     then: str | None
     """A path of ours."""
@@ -69,13 +71,13 @@ async def read_form(raw: RawRequest) -> Form:
 
 
 async def read_fields(raw: RawRequest) -> dict[str, str]:
-    """What was typed, without the blanks around it."""
+    """What was typed, without the blanks around it and the marks in it."""
     body = await read_body(raw)
     try:
         pairs = parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=MOST_FIELDS, errors="strict")
     except ValueError as error:
         raise BadRequest(422, "invalid-body", why="form") from error
-    return {name: value if _is_secret(name) else value.strip() for name, value in pairs}
+    return {name: value if _is_secret(name) else MARKS.sub("", value).strip() for name, value in pairs}
 
 
 def _is_secret(name: str) -> bool:
@@ -106,7 +108,17 @@ def see_other(path: str, *headers: Header) -> Response:
 
 def sign_in_first(raw: RawRequest) -> Response:
     """To the form, and back to the page that was asked for; after a form that was sent, to the page it is on."""
+    return see_other(_sign_in(raw))
+
+
+def switch_person(raw: RawRequest) -> str:
+    """Where somebody else signs in, and comes back to the same page."""
+    address = _sign_in(raw)
+    return f"{address}{'&' if '?' in address else '?'}switch=1"
+
+
+def _sign_in(raw: RawRequest) -> str:
     query = raw.scope["query_string"].decode("latin-1")
     asked_for = raw.scope["path"] + (f"?{query}" if query else "")
     then = own_path(quote(asked_for, safe="/?=&,:.-_~%")) if raw.scope["method"] == "GET" else came_from(raw)
-    return see_other("/sign-in" if then is None else f"/sign-in?then={quote(then, safe='/')}")
+    return "/sign-in" if then is None else f"/sign-in?then={quote(then, safe='/')}"

@@ -17,10 +17,7 @@ from dawr.web.api.visits import JourneyInput
 from dawr.web.doors.clinic_patient_shapes import AUDIENCE_OF, LONGEST_ID, SHORTEST_ID, read_gender, read_id
 from dawr.web.doors.restaurant_shapes import JoinInput
 
-MARKS: Final = r"\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff"
-"""Nobody sees them. Arabic keyboards and pasted contacts put them around what was typed."""
-INVISIBLE: Final = re.compile(f"[{MARKS}]")
-SEPARATORS: Final = re.compile(rf"[\s().\-\u2010-\u2015{MARKS}]")
+SEPARATORS: Final = re.compile(r"[\s().\-\u2010-\u2015]")
 """What people, keyboards and address books put into a number to make it easier to read."""
 COUNT: Final = re.compile("[0-9]{1,2}")
 LATIN: Final = str.maketrans("".join(SCRIPTS[1:]), SCRIPTS[0] * (len(SCRIPTS) - 1))
@@ -78,7 +75,7 @@ def read_journey(venue: Venue, form: JoinForm) -> JourneyInput:
 
 def read_party(form: JoinForm) -> JoinInput:
     typed = {
-        "name": " ".join(INVISIBLE.sub("", form.name).split()),
+        "name": " ".join(form.name.split()),
         "mobileNumber": _mobile(form.mobileNumber),
         "partySize": _count(form.partySize),
         "seatingType": form.seatingType or None,
@@ -134,7 +131,7 @@ def _mobile(typed: str) -> str:
 
 def _count(typed: str) -> str:
     """Nobody means ten by 1e1."""
-    bare = INVISIBLE.sub("", typed.translate(LATIN))
+    bare = typed.translate(LATIN)
     return bare if COUNT.fullmatch(bare) else ""
 
 

@@ -31,6 +31,8 @@ class Offer(msgspec.Struct, frozen=True):
     opens: str | None
     """When it takes people again, in words, if that is known."""
     closes_at: int | None
+    is_served: bool
+    """Somebody may be there to call: a desk is open, somebody was called and is not done, or it has no desks."""
 
     @property
     def takes_people(self) -> bool:
@@ -64,7 +66,13 @@ def _offer(seen: VenueSnapshot, queue: Queue, line: Line, language: str) -> Offe
         available.opens_at,
         None if available.opens_at is None else _when(seen, available.opens_at, language),
         available.closes_at,
+        _is_served(seen, queue, line),
     )
+
+
+def _is_served(seen: VenueSnapshot, queue: Queue, line: Line) -> bool:
+    desks = [now for desk, now in zip(seen.venue.desks, seen.desks, strict=True) if queue.id in desk.queues]
+    return not desks or line.called + line.serving > 0 or any(desk.state == "open" for desk in desks)
 
 
 def _state(queue: Queue, available: Availability) -> Offered:

@@ -9,8 +9,9 @@ import msgspec
 from markupsafe import Markup
 
 from dawr.domain import Venue
+from dawr.domain.errors import RoleTooLow
 from dawr.domain.venue import Digits
-from dawr.web.forms import KEY, THEN, came_from
+from dawr.web.forms import KEY, THEN, came_from, switch_person
 from dawr.web.pages.assets import address_of
 from dawr.web.pages.hue import hue_sheet
 from dawr.web.problems import OUR_FAULT, Problem
@@ -101,6 +102,7 @@ def problem_page(
         headers=problem.headers_of_response(),
         problem=problem,
         back=came_from(raw),
+        switch=switch_person(raw) if problem.code == RoleTooLow.code else None,
         correlation_id=raw.correlation_id if problem.status >= OUR_FAULT else None,
     )
     return msgspec.structs.replace(shown, by_rule=by_rule)

@@ -119,6 +119,7 @@ function disable() {
   for (const button of document.querySelectorAll(".bar form button, main form button")) {
     button.disabled = isAway || "off" in button.dataset;
   }
+  for (const link of document.querySelectorAll("a[data-sheet]")) link.ariaDisabled = isAway ? "true" : null;
 }
 
 // What is pressed

@@ -210,6 +210,7 @@ function make(kind, call) {
   number.textContent = call.label;
   number.classList.toggle("long", call.label.length > 4);
   number.classList.toggle("longer", call.label.length > 6);
+  number.classList.toggle("longest", call.label.length > 7);
   const place = news.places[call.place] || news.places[`queue ${call.ticket.split(" ")[0]}`];
   const plate = made.querySelector(".plate");
   const name = place ? place.textContent : "";

@@ -61,9 +61,11 @@ function asShown({ queue, label, state, near_turn, paused, desk }) {
 function count({ label, ahead, wait_minutes }) {
   const main = page();
   setFigure(main.querySelector('[data-figure="ahead"]'), say("people", { count: ahead }));
-  const wait = wait_minutes < TOLD_TO ? wait_minutes : Math.round(wait_minutes / TOLD_TO) * TOLD_TO;
-  setFigure(main.querySelector('[data-figure="wait"]'), say("minutes", { count: wait }));
-  main.querySelector('[data-label="wait"]').textContent = say("about", { count: wait });
+  if (main.dataset.state !== "paused") {
+    const wait = wait_minutes < TOLD_TO ? wait_minutes : Math.round(wait_minutes / TOLD_TO) * TOLD_TO;
+    setFigure(main.querySelector('[data-figure="wait"]'), say("minutes", { count: wait }));
+    main.querySelector('[data-label="wait"]').textContent = say("about", { count: wait });
+  }
   const line = main.querySelector("[data-dots]");
   const dots = ahead <= Number(line.dataset.dots) ? ahead + 1 : 0;
   if (line.childElementCount !== dots) line.replaceChildren(...Array.from({ length: dots }, () => document.createElement("i")));
@@ -116,7 +118,7 @@ function dress() {
   if (isNew) {
     isInside = false;
     turnedAt = Date.now();
-    news.textContent = Array.from(main.querySelectorAll("[data-told]"), (told) => told.innerText).join(" ").replace(/\s+/g, " ").trim();
+    sayAloud();
   }
   // What the page shows now tells whether a press was done that had no answer.
   if (wrong && (isNew || wrong.isUnanswered) && Date.now() - wrong.at > TOLD_FOR_MS) wrong = null;
@@ -126,6 +128,12 @@ function dress() {
   showAge();
   showWrong();
   plan(main.dataset);
+}
+
+/** For whoever listens to the page instead of looking at it. */
+function sayAloud() {
+  const told = Array.from(page().querySelectorAll("[data-told]"), (one) => one.innerText);
+  news.textContent = told.join(" ").replace(/\s+/g, " ").trim();
 }
 
 /** When the page is looked at again by itself, and when it need not be any more. */
@@ -150,6 +158,7 @@ function showAge() {
   const place = KEEPS_ITS_PLACE.includes(main.dataset.state) ? "kept" : main.dataset.state;
   const text = since ? say(awaySince ? "away" : "stale", { place, time: clock(since) }) : "";
   if (text && note.hidden) news.textContent = text;
+  else if (!text && !note.hidden) sayAloud();
   note.hidden = !since;
   note.querySelector("span").textContent = text;
 }

@@ -20,7 +20,7 @@ export function sheets(dialog, { shown, failed, signedOut }) {
     if (link.matches("[data-close]") && !dialog.open) return;
     event.preventDefault();
     if (link.matches("[data-close]")) dialog.close();
-    else open(link);
+    else if (link.ariaDisabled !== "true") open(link);
   });
 
   document.addEventListener("submit", (event) => {
