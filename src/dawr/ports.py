@@ -70,8 +70,8 @@ class Search(NamedTuple):
     `waiting`: the first people of that line: queue, how many. `aside`: who is held, or missed their call, the latest
     first: queue, day, round, state, how many. `left_desk`: who was last changed at a desk and has gone from there, the
     latest first: desk, how many. `found`: who of a line waits, is held or missed their call, by a part of their label
-    or name or the whole of what the door knows them by: queue, day, round, text, how many. `noted`: whose visit has a
-    note with this in it: text, how many.
+    or name or the whole of what the door knows them by: queue, day, round, text, how many. `noted`: who of a line
+    has a visit with this in its note: queue, day, round, text, how many.
     """
 
     how: Literal[

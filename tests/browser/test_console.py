@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, Page, Request, Route, expect
 
 from tests.browser.accessibility import faults_of
 from tests.browser.places import PASSWORD, House, Place
-from tests.browser.windows import DESK, PAST_THE_GUARD, PHONE, Windows
+from tests.browser.windows import DESK, PAST_THE_GUARD, PHONE, Windows, intercept
 
 AT_WORK = "[data-live-sign]"
 SIDEWAYS = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
@@ -126,7 +126,7 @@ def test_an_answer_that_is_lost_is_asked_for_again_and_not_done_again(
             route.fetch()
             route.abort()
 
-    page.route("**/call-next", lose_the_first)
+    intercept(page, "**/call-next", lose_the_first)
     page.keyboard.press("Space")
 
     expect(big(page)).to_contain_text("Arrived")
@@ -183,7 +183,7 @@ def test_while_nobody_answers_nothing_can_be_pressed_and_it_heals(
     expect(page.locator(AT_WORK)).to_be_visible()
     windows.allow("ERR_FAILED")
 
-    page.route("**/*", lambda route: route.abort())
+    intercept(page, "**/*", lambda route: route.abort())
     for _ in range(45):
         page.clock.run_for(1000)
     expect(page.locator("[data-away]")).to_contain_text("No news since")
@@ -234,7 +234,7 @@ def test_the_pin_is_shown_though_the_page_has_changed(clinic: Place, open_consol
     page.get_by_role("button", name="Open", exact=True).click()
     hung: list[Route] = []
 
-    page.route(re.compile(r"/pin\b"), lambda route: hung.append(route))  # noqa: PLW0108 - looked at by Playwright
+    intercept(page, re.compile(r"/pin\b"), lambda route: hung.append(route))  # noqa: PLW0108 - looked at by Playwright
     page.get_by_role("button", name="Show the PIN").click()
     clinic.take("lab")
     expect(page.locator("[data-waiting]")).to_have_attribute("data-waiting", "1")

@@ -1,13 +1,12 @@
 """The console when something is in the way: a server that hangs, a session that ends, names and notes that are long."""
 
-import re
 from itertools import pairwise
 
 import pytest
-from playwright.sync_api import Locator, Page, Route, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.places import Place
-from tests.browser.windows import DESK, PAST_THE_GUARD, PHONE, TABLET, Size, Windows
+from tests.browser.windows import DESK, PHONE, TABLET, Size, Windows, intercept
 
 AT_WORK = "[data-live-sign]"
 LATIN = "Reads lips: face him when you speak, and say every name twice, slowly and clearly, from the front"
@@ -20,8 +19,6 @@ BEGINNING_IS_SEEN = """() => {
   const text = start.getBoundingClientRect(), cell = note.closest("td").getBoundingClientRect();
   return text.left >= cell.left - 1 && text.right <= cell.right + 1 && note.scrollWidth > note.clientWidth;
 }"""
-BUSY_FOR_A_WHILE = "() => Date.now() - Number(document.querySelector('form:has(#big)').dataset.busy) > 2000"
-"""So long the page keeps what was pressed, whatever the news."""
 IN_THE_BAR = """() => [...document.querySelectorAll(".bar > *, .bar .plate, .bar .switch .button")]
   .map(one => one.getBoundingClientRect()).filter(box => box.width > 1)
   .map(box => [box.left, box.right, box.top, box.bottom])"""
@@ -46,104 +43,11 @@ def box_of(page: Page, selector: str) -> tuple[float, float, float, float]:
     return left, top, right, bottom
 
 
-def key_of(route: Route) -> str:
-    found = re.search(r"idempotency_key=([^&]+)", route.request.post_data or "")
-    assert found
-    return found[1]
-
-
 @pytest.fixture
 def two_rooms(clinic: Place) -> Place:
     rooms = [{"id": room, "name": {"en": room}, "queues": ["lab"]} for room in ("room-101", "room-102")]
     clinic.change(desks=rooms)
     return clinic
-
-
-def test_a_press_that_is_not_answered_is_seen_asked_again_and_told_in_words(two_rooms: Place, windows: Windows) -> None:
-    first, second = (two_rooms.take("lab") for _ in range(2))
-    page = opened(windows, two_rooms)
-    page.clock.install()
-    page.reload()
-    expect(page.locator(AT_WORK)).to_be_visible()
-    hung: list[Route] = []
-
-    def never_answer(route: Route) -> None:
-        hung.append(route)
-
-    page.route("**/call-next", never_answer)
-
-    page.keyboard.press("Space")
-    expect(big(page)).to_have_attribute("aria-busy", "true")
-    page.clock.run_for(2_500)
-    two_rooms.do("call", first.ticket, desk="room-102")
-    expect(page.locator(".who .number")).to_have_text(second.label)
-    expect(big(page)).to_have_attribute("aria-busy", "true")
-    page.keyboard.press("Space")
-    for _ in range(10):
-        page.clock.run_for(2_000)
-    expect(page.locator("main [data-alert]")).to_contain_text("The server did not answer.")
-
-    expect(big(page)).not_to_have_attribute("aria-busy", "true")
-    assert len(hung) == 2
-    page.unroute_all()
-    with page.expect_request("**/call-next") as again:
-        page.locator("#big").click()
-    assert {key_of(route) for route in hung} == set(re.findall(r"idempotency_key=([^&]+)", again.value.post_data or ""))
-    expect(page.locator("#big")).to_contain_text("Arrived")
-
-
-def test_what_the_page_shows_as_done_is_not_waited_for_any_more(clinic: Place, windows: Windows) -> None:
-    first, second, *_ = (clinic.take("lab") for _ in range(3))
-    windows.allow("ERR_FAILED")
-    page = opened(windows, clinic)
-    number, button = page.locator(".who .number"), page.locator("#big")
-    asked: list[Route] = []
-
-    def lose_the_answer_then_hang(route: Route) -> None:
-        asked.append(route)
-        if len(asked) == 1:
-            route.fetch()
-            route.abort()
-        elif key_of(route) != key_of(asked[0]):
-            route.continue_()
-
-    page.route("**/call-next", lose_the_answer_then_hang)
-    page.keyboard.press("Space")
-    page.wait_for_function(BUSY_FOR_A_WHILE)
-    clinic.take("lab")
-    expect(button).to_contain_text("Arrived")
-    expect(number).to_have_text(first.label)
-    page.keyboard.press("x")
-    expect(button).to_contain_text("Call next")
-    page.evaluate(PAST_THE_GUARD)
-    page.keyboard.press("Space")
-
-    expect(button).to_contain_text("Arrived")
-    expect(number).to_have_text(second.label)
-
-
-def test_what_is_still_under_way_is_asked_for_again_under_the_same_key(clinic: Place, windows: Windows) -> None:
-    clinic.take("lab")
-    page = opened(windows, clinic)
-    windows.allow("409")
-    asked: list[str] = []
-
-    def is_under_way(route: Route) -> None:
-        asked.append(key_of(route))
-        told = {"detail": "Still under way.", "code": "idempotency-in-progress", "retryable": True}
-        route.fulfill(status=409, headers={"retry-after": "10"}, json=told)
-
-    page.route("**/call-next", is_under_way)
-    page.keyboard.press("Space")
-    expect(page.locator("main [data-alert]")).to_contain_text("Still under way.")
-    other = clinic.take("lab")
-    expect(page.locator("tbody")).to_contain_text(other.label)
-    page.locator("#big").click()
-
-    expect(page.locator(".who .number")).to_be_visible()
-    page.wait_for_function("() => !document.querySelector('[data-busy]')")
-    assert len(asked) == 2
-    assert len(set(asked)) == 1
 
 
 def test_a_session_that_ends_while_nothing_is_pressed_says_nothing_of_a_press(clinic: Place, windows: Windows) -> None:
@@ -196,7 +100,7 @@ def test_what_is_said_covers_no_number_moves_nothing_and_can_be_put_away(two_roo
     two_rooms.switch("pause")
     expect(page.locator("[data-part=notices]")).to_contain_text("is paused")
     with_band = [box_of(page, one) for one in kept]
-    page.route("**/recall", lambda route: route.continue_(url=route.request.url.replace("/recall", "/resume")))
+    intercept(page, "**/recall", lambda route: route.continue_(url=route.request.url.replace("/recall", "/resume")))
     page.keyboard.press("r")
     alert = page.locator("main [data-alert]")
     expect(alert).to_contain_text(first.label)

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.browser.places import Place
-from tests.browser.windows import DESK, PAST_THE_GUARD, Windows
+from tests.browser.windows import DESK, PAST_THE_GUARD, Windows, intercept
 
 TURNS = 50
 LOST = 0.3
@@ -104,7 +104,7 @@ def test_two_desks_press_together_though_answers_get_lost(clinic: Place, windows
 
     called: list[str] = []
     for page in pages:
-        page.route("**/call-next", lose_some)
+        intercept(page, "**/call-next", lose_some)
     for _ in range(TURNS):
         for page in pages:
             page.keyboard.press("Space")

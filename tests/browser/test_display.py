@@ -8,7 +8,7 @@ from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.browser.accessibility import faults_of
 from tests.browser.places import House, Place
-from tests.browser.windows import AWAY, TV, Size, Windows
+from tests.browser.windows import AWAY, TV, Size, Windows, intercept
 
 SAFFRON = "rgb(243, 176, 29)"
 
@@ -141,7 +141,7 @@ def test_who_has_come_stays_without_colour_while_the_next_is_read(clinic: Place,
 def test_how_many_wait_is_said_without_fetching_the_page(clinic: Place, windows: Windows) -> None:
     clinic.take("lab")
     page = hall(windows, clinic, "?queues=lab,xray")
-    page.route(f"**/d/{clinic.slug}*", lambda route: route.abort())
+    intercept(page, f"**/d/{clinic.slug}*", lambda route: route.abort())
     windows.allow(AWAY, "ERR_FAILED")
 
     clinic.take("xray")
@@ -248,8 +248,8 @@ def test_when_the_store_is_away_the_band_says_so_too(clinic: Place, windows: Win
             route.continue_()
         came.append(True)
 
-    page.route("**/v1/events*", stream)
-    page.route(f"**/d/{clinic.slug}", snapshot)
+    intercept(page, "**/v1/events*", stream)
+    intercept(page, f"**/d/{clinic.slug}", snapshot)
     page.evaluate("dispatchEvent(new Event('online'))")
 
     expect(page.locator(".hall.stale .band")).to_contain_text("No news since")
@@ -260,7 +260,7 @@ def test_when_the_store_is_away_the_band_says_so_too(clinic: Place, windows: Win
 def test_a_screen_that_hears_no_stream_looks_again_and_plays_what_it_finds(clinic: Place, windows: Windows) -> None:
     windows.allow("502")
     page = windows.open("/docs", TV)
-    page.route("**/v1/events*", lambda route: route.fulfill(status=502))
+    intercept(page, "**/v1/events*", lambda route: route.fulfill(status=502))
     page.goto(f"/d/{clinic.slug}")
     page.clock.install()
     page.reload()
@@ -283,7 +283,7 @@ def test_a_new_version_of_the_page_is_loaded_when_nobody_is_called(clinic: Place
     clinic.call_next("room-101")
     expect(live(page)).to_have_text([taken.label])
     page.evaluate("window.isOld = true")
-    page.route(f"**/d/{clinic.slug}", newer)
+    intercept(page, f"**/d/{clinic.slug}", newer)
     page.evaluate("dispatchEvent(new Event('online'))")
     expect(page.locator("template[data-version=newer]")).to_be_attached()
     assert page.evaluate("window.isOld")

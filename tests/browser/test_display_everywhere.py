@@ -9,7 +9,7 @@ from dawr.web.pages.assets import address_of
 from tests.browser.accessibility import faults_of
 from tests.browser.places import House, Place
 from tests.browser.test_display import hall, latest, live
-from tests.browser.windows import PORTRAIT, TV, Size, Windows
+from tests.browser.windows import PORTRAIT, TV, Size, Windows, intercept
 
 HD, FOUR_K = Size(1280, 720), Size(3840, 2160)
 IS_CUT_OFF = """(cells) => cells
@@ -166,7 +166,9 @@ def test_a_screen_without_letters_for_its_language_says_so_in_english(house: Hou
 
 def test_a_browser_that_cannot_run_our_modules_loads_the_page_again(clinic: Place, windows: Windows) -> None:
     page = windows.open("/docs", TV)
-    page.route("**/static/display.*.js", lambda route: route.fulfill(content_type="text/javascript", body="let = ;"))
+    intercept(
+        page, "**/static/display.*.js", lambda route: route.fulfill(content_type="text/javascript", body="let = ;")
+    )
     windows.allow("SyntaxError|Unexpected")
     page.goto(f"/d/{clinic.slug}")
     page.clock.install()

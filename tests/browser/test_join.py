@@ -7,7 +7,7 @@ from playwright.sync_api import APIResponse, Page, Route, expect
 
 from tests.browser.accessibility import faults_of
 from tests.browser.places import House, Place
-from tests.browser.windows import Size, Windows
+from tests.browser.windows import Size, Windows, intercept
 
 NUMBER = re.compile(r"/t/")
 REFUSED = r"the server responded with a status of 4\d\d"
@@ -71,7 +71,7 @@ def test_an_answer_that_is_lost_is_asked_for_again_and_no_number_is_taken_twice(
         else:
             route.continue_()
 
-    page.route("**/v/**", lose)
+    intercept(page, "**/v/**", lose)
     take(page)
 
     expect(page).to_have_url(NUMBER)
@@ -84,7 +84,7 @@ def test_without_a_connection_the_form_says_so_and_keeps_what_was_typed(restaura
     page = windows.open(f"/v/{restaurant.slug}")
     fill_in(page)
 
-    page.route("**/v/**", lambda route: route.abort())
+    intercept(page, "**/v/**", lambda route: route.abort())
     page.get_by_role("button", name="Join the waitlist").click()
     expect(page.get_by_role("alert")).to_contain_text("We do not know yet whether that reached us.")
     page.unroute("**/v/**")
@@ -115,7 +115,7 @@ def test_figures_are_renewed_by_themselves_while_somebody_types(restaurant: Plac
 def test_old_figures_are_said_to_be_old_until_there_are_new_ones(clinic: Place, windows: Windows) -> None:
     windows.allow(LOST)
     page = windows.open(f"/v/{clinic.slug}")
-    page.route("**/v/**", lambda route: route.abort())
+    intercept(page, "**/v/**", lambda route: route.abort())
 
     page.evaluate("dispatchEvent(new Event('online'))")
     expect(page.get_by_text("These figures may be old.")).to_be_visible()

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, Route
 
 from dawr.web.pages.assets import address_of
 from tests.browser.places import Place
-from tests.browser.windows import AWAY, DESK, Windows
+from tests.browser.windows import AWAY, DESK, Windows, intercept
 
 FOLLOW = """async ([module, stream]) => {
   const { follow } = await import(module);
@@ -27,7 +27,7 @@ def followed(windows: Windows, clinic: Place, *, ahead_of: Callable[[Route], Non
     page = windows.open("/docs", DESK)
     page.clock.install()
     if ahead_of is not None:
-        page.route("**/v1/events*", ahead_of)
+        intercept(page, "**/v1/events*", ahead_of)
     page.evaluate(FOLLOW, [address_of("live.js"), f"/v1/events?queue={clinic.slug}:lab"])
     return page
 

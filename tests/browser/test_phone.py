@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 
 from tests.browser.phones import AHEAD, SAFFRON, fetches_of, is_alive, prepared, with_a_clock
 from tests.browser.places import House, Place, Taken
-from tests.browser.windows import Windows
+from tests.browser.windows import Windows, intercept
 
 
 def test_what_others_do_is_counted_in_place_and_fetches_nothing(clinic: Place, windows: Windows) -> None:
@@ -180,7 +180,7 @@ def test_the_undo_goes_away_by_itself(clinic: Place, windows: Windows) -> None:
     phone.get_by_role("button", name="Leave the queue").click()
     expect(phone.get_by_role("button", name="Undo")).to_be_visible()
 
-    phone.route(f"**{taken.link}", lambda route: route.fulfill(status=200, body=ENDED, content_type="text/html"))
+    intercept(phone, f"**{taken.link}", lambda route: route.fulfill(status=200, body=ENDED, content_type="text/html"))
     phone.clock.fast_forward(11_000)
 
     expect(phone.get_by_role("button", name="Undo")).to_have_count(0)

@@ -8,7 +8,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.phones import AHEAD, is_alive, with_a_clock
 from tests.browser.places import House, Place
-from tests.browser.windows import AWAY, Windows
+from tests.browser.windows import AWAY, Windows, intercept
 
 
 def test_a_press_that_comes_too_late_says_why_in_place(clinic: Place, windows: Windows) -> None:
@@ -16,7 +16,7 @@ def test_a_press_that_comes_too_late_says_why_in_place(clinic: Place, windows: W
     phone = windows.open(taken.link)
     is_alive(phone)
     windows.allow("409")
-    phone.route(f"**{taken.link}", lambda route: route.abort())
+    intercept(phone, f"**{taken.link}", lambda route: route.abort())
     windows.allow(AWAY, "ERR_FAILED")
     clinic.call_next()
     clinic.do("start", taken.ticket)
@@ -42,7 +42,7 @@ def test_a_press_that_does_not_get_through_can_be_pressed_again(clinic: Place, w
     taken = clinic.take()
     phone = with_a_clock(windows, taken)
     windows.allow(AWAY, "ERR_FAILED")
-    phone.route("**/leave", lambda route: route.abort())
+    intercept(phone, "**/leave", lambda route: route.abort())
 
     phone.get_by_role("button", name="Leave the queue").click()
     until_told(phone)
@@ -57,7 +57,7 @@ def test_a_press_without_an_answer_is_not_spoken_of_when_the_page_is_new_again(c
     taken = clinic.take()
     phone = with_a_clock(windows, taken)
     windows.allow(AWAY, "ERR_FAILED")
-    phone.route("**/leave", lambda route: route.abort())
+    intercept(phone, "**/leave", lambda route: route.abort())
     phone.get_by_role("button", name="Leave the queue").click()
     told = until_told(phone)
 
@@ -121,7 +121,7 @@ def test_a_page_that_is_seen_again_shows_how_things_are_by_now(
     phone = with_a_clock(windows, taken)
     windows.allow(AWAY, "ERR_FAILED")
     phone.clock.pause_at(phone.evaluate("Date.now()") + 1_000)
-    phone.route("**/*", lambda route: route.abort())
+    intercept(phone, "**/*", lambda route: route.abort())
     clinic.call_next()
 
     phone.unroute("**/*")
@@ -138,7 +138,7 @@ def test_while_the_store_is_away_it_says_that_its_figures_are_old(clinic: Place,
     stale = "event: stale\ndata: {}\n\n"
     phone.route("**/v1/events*", lambda route: route.fulfill(status=200, body=stale, content_type="text/event-stream"))
     phone.goto(taken.link)
-    phone.route(f"**{taken.link}", lambda route: route.fulfill(status=503, body=""))
+    intercept(phone, f"**{taken.link}", lambda route: route.fulfill(status=503, body=""))
 
     expect(phone.locator("[data-away]")).to_have_text(re.compile(r"No news since \d\d:\d\d"))
     phone.unroute(f"**{taken.link}")

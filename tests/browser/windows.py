@@ -5,7 +5,7 @@ another site. A test ends well only if nothing was.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
 from urllib.parse import urlsplit
@@ -19,6 +19,7 @@ from playwright.sync_api import (
     Error,
     Page,
     Request,
+    Route,
     ViewportSize,
     WebError,
     expect,
@@ -48,6 +49,14 @@ PORTRAIT = Size(1080, 1920)
 TV = Size(1920, 1080)
 DESK = Size(1440, 900)
 TABLET = Size(1024, 768, touch=True)
+
+
+def intercept(page: Page, address: str | re.Pattern[str], handler: Callable[[Route], object]) -> None:
+    """From now on. A page that is there already sends some requests past it, until one is seen to be intercepted."""
+    page.route(address, handler)
+    page.route("**/health/live", lambda route: route.fulfill(status=204))
+    while page.evaluate("() => fetch('/health/live').then((answer) => answer.status)") != 204:
+        pass
 
 
 @contextmanager

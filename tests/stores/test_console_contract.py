@@ -327,3 +327,15 @@ async def test_what_is_looked_for_together_is_found_by_whoever_looked_for_it(
     found = (await load(store, venue, Wants(searches={one, two, other, aside, nobody}))).searches
 
     assert found == {one: lab[:1], two: lab[:2], other: xray, aside: [held], nobody: []}
+
+
+async def test_whoever_is_noted_here_is_found_however_many_are_noted_elsewhere(engine: Engine, venue: Venue) -> None:
+    for _ in range(3):
+        elsewhere = await take(engine, venue, queue="eye")
+        await do_each(engine, venue, NoteVisit(elsewhere.visit_id, "wheelchair"))
+    here = await take(engine, venue, queue="lab")
+    await do_each(engine, venue, NoteVisit(here.visit_id, "Wheelchair, left"))
+
+    found = await console(engine, venue, "desk-1", find="wheelchair", most=2)
+
+    assert here.ticket_id in [one.ticket.ticket_id for one in found.waiting]

@@ -94,6 +94,21 @@ async def test_whoever_comes_back_to_a_desk_that_has_somebody_else_waits_at_the_
     assert (line.people_waiting, line.called, line.held, line.current_number) == (2, 1, 0, 2)
 
 
+async def test_whoever_comes_back_to_a_desk_that_had_others_before_is_called_still(
+    engine: Engine, clock: DrivenClock, venue: Venue
+) -> None:
+    first, second = [await single(engine, venue) for _ in range(2)]
+    for called in (first, second):
+        await engine.do(venue.id, Call(called.ticket.ticket_id, "desk-1"))
+    clock.advance(seconds=1)
+    await engine.do(venue.id, LeaveByLink(link_of(second)))
+
+    back = await engine.do(venue.id, UndoLeave(link_of(second)))
+
+    assert back.ticket is not None
+    assert (back.ticket.state, back.ticket.desk_id) == ("called", "desk-1")
+
+
 async def test_whoever_was_called_before_a_reset_does_not_come_back_to_a_desk_that_has_somebody_else(
     engine: Engine, store: Store, venue: Venue
 ) -> None:

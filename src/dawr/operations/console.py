@@ -139,10 +139,10 @@ class LookAtConsole(View[Console], frozen=True):
         text, keys = self._text, {line.key for line in lines if line.last_number > line.begins_behind}
         if not text.isprintable() or not keys:
             return _InLine([], [], [])
-        noted = [Search("noted", (spelt, self.most)) for spelt in _spellings(text)]
-        by_name = [Search("found", (*key, spelt, self.most)) for key in keys for spelt in _spellings(text)]
-        tx.must_have(searches=[*noted, *by_name])
-        found = {t.ticket_id: t for search in (*noted, *by_name) for t in tx.search(search) if t.line_key in keys}
+        looks = [(*key, spelt, self.most) for key in keys for spelt in _spellings(text)]
+        searches = [*(Search("found", look) for look in looks), *(Search("noted", look) for look in looks)]
+        tx.must_have(searches=searches)
+        found = {ticket.ticket_id: ticket for search in searches for ticket in tx.search(search)}
         return _in_line(found.values(), self.most)
 
     def _latest(self, tx: Transaction, desk_id: DeskId, here: list[Ticket], now: int) -> list[Latest]:

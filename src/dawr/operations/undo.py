@@ -91,7 +91,7 @@ def _take_back(tx: Transaction, ticket: Ticket, now: int) -> Ticket:
 def _return(tx: Transaction, ticket: Ticket, now: int) -> None:
     """As if they had stayed: no timer begins again.
 
-    A desk that has somebody else by now does not get them back: they wait at the place they had.
+    A desk that has called somebody else since does not get them back: they wait at the place they had.
     """
     restored, _ = ticket.before()
     desk_id = restored.desk_id if restored.state in STATES_AT_A_DESK else None
@@ -100,7 +100,8 @@ def _return(tx: Transaction, ticket: Ticket, now: int) -> None:
         rows={} if timer is None else {ALARMS: {timer}},
         searches=[] if desk_id is None else [Search("at_desk", (desk_id,))],
     )
-    is_taken = desk_id is not None and bool(tx.at_desk(desk_id))
+    left_at = ticket.left_at or 0
+    is_taken = desk_id is not None and any((other.called_at or 0) >= left_at for other in tx.at_desk(desk_id))
     undone = _take_back(tx, ticket, now)
     if is_taken:
         change(tx, undone.ticket_id, "hold", now, desk_id=None)

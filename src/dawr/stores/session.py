@@ -166,9 +166,10 @@ FOUND_IN: Mapping[str, Callable[[Ticket], tuple[Any, ...]]] = {
     "longest": lambda ticket: (ticket.queue_id,),
     "aside": lambda ticket: (*ticket.line_key, ticket.state),
     "found": lambda ticket: ticket.line_key,
+    "noted": lambda ticket: ticket.line_key,
 }
 """The part of its search's key that a ticket tells; the rest of it is the same for all that go together."""
-PARTS: Mapping[str, int] = {"waiting": 1, "longest": 1, "aside": 4, "found": 3}
+PARTS: Mapping[str, int] = {"waiting": 1, "longest": 1, "aside": 4, "found": 3, "noted": 3}
 
 
 def _together(searches: Iterable[Search]) -> Iterator[tuple[str, list[Search]]]:

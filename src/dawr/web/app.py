@@ -140,7 +140,7 @@ class App:
         if endpoint is None or not endpoint.route.is_write:
             return self._problem(Stopping(), endpoint, raw)
         unknown = OutcomeUnknown()
-        unknown.has_key = b"idempotency-key" in raw.headers
+        unknown.has_key = b"idempotency-key" in raw.headers or is_form(raw)  # a form of ours has its key in it
         return self._problem(unknown, endpoint, raw)
 
     def _problem(

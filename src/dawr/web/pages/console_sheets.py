@@ -20,12 +20,14 @@ from dawr.web.api.tickets import TAKE_REFUSALS, TakeInput, TakenAnswer, give_num
 from dawr.web.forms import Form
 from dawr.web.links import absolute
 from dawr.web.pages.console import MS_PER_MINUTE, address_of, queues_with_pins, taken_by
+from dawr.web.pages.join_form import in_latin, read_mobile
 from dawr.web.pages.offers import offers_at
 from dawr.web.pages.qr import qr_svg
 from dawr.web.pages.rendering import language_of, page, words_of
 from dawr.web.problems import BadRequest, Problem, problem_of
 from dawr.web.response import Response
 from dawr.web.routes import Parts, Request, Route
+from dawr.web.wording import names_at
 
 BREAKS_MINUTES: Final = (5, 10, 15, 30, 45, 60)
 REASONS: Final[tuple[Why, ...]] = tuple(why for why in get_args(Why) if why != "pin")
@@ -121,9 +123,10 @@ async def take_walk_in(parts: Parts, request: Request[dict[str, str]]) -> Respon
     venue, desk = await _where(parts, request)
     form = request.form or Form({}, None, None)
     try:
-        reply = await give_number(parts, request, form.fields.get("queue", ""), _taken_from(form))
+        reply = await give_number(parts, request, form.fields.get("queue", ""), _taken_from(venue, form))
     except (Refused, BadRequest) as refusal:
-        wrong = problem_of(refusal, language_of(request.raw, venue))
+        language = language_of(request.raw, venue)
+        wrong = problem_of(refusal, language, names=names_at(venue, language))
         return _walk_in(parts, request, venue, desk, given={**NEW_WALK_IN, **form.fields}, wrong=wrong)
     taken = msgspec.json.decode(reply.body, type=TakenAnswer)
     address = None if taken.link is None else absolute(parts.settings, taken.link)
@@ -140,9 +143,13 @@ async def take_walk_in(parts: Parts, request: Request[dict[str, str]]) -> Respon
     )
 
 
-def _taken_from(form: Form) -> TakeInput:
-    """Without a priority there is nothing to give a reason for."""
+def _taken_from(venue: Venue, form: Form) -> TakeInput:
+    """Without a priority there is nothing to give a reason for. A mobile number is the one that a visitor types."""
     fields = {name: value for name, value in form.fields.items() if name != "queue"}
+    if venue.kind == "restaurant" and "visitor" in fields:
+        fields["visitor"] = read_mobile(fields["visitor"])
+    if "party_size" in fields:
+        fields["party_size"] = in_latin(fields["party_size"])
     if fields.get("priority", "0") == "0":
         fields.pop("why", None)
     return msgspec.structs.replace(form, fields=fields).as_a(TakeInput)

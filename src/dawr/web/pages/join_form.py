@@ -76,7 +76,7 @@ def read_journey(venue: Venue, form: JoinForm) -> JourneyInput:
 def read_party(form: JoinForm) -> JoinInput:
     typed = {
         "name": " ".join(form.name.split()),
-        "mobileNumber": _mobile(form.mobileNumber),
+        "mobileNumber": read_mobile(form.mobileNumber),
         "partySize": _count(form.partySize),
         "seatingType": form.seatingType or None,
     }
@@ -124,14 +124,20 @@ def _fault(field: str) -> Fault:
     return {"what": field, **LIMITS.get(field, {})}
 
 
-def _mobile(typed: str) -> str:
-    bare = SEPARATORS.sub("", typed.translate(LATIN))
+def read_mobile(typed: str) -> str:
+    """As one number, however it was written."""
+    bare = SEPARATORS.sub("", in_latin(typed))
     return f"+{bare[2:]}" if bare.startswith("00") else bare
+
+
+def in_latin(typed: str) -> str:
+    """With the digits of our own numbers."""
+    return typed.translate(LATIN)
 
 
 def _count(typed: str) -> str:
     """Nobody means ten by 1e1."""
-    bare = typed.translate(LATIN)
+    bare = in_latin(typed)
     return bare if COUNT.fullmatch(bare) else ""
 
 

@@ -134,9 +134,11 @@ function done(form) {
 async function failed(form, trouble) {
   lookSoon();
   if (trouble instanceof Problem && trouble.status === 401) return askToSignIn(!trouble.mayBeDone);
-  // Somebody was quicker: the dialog shows what is possible now.
-  if (form?.closest("#sheet") && trouble.told?.code === "ticket-in-wrong-state") await opened.again().catch(() => {});
-  tell(form, trouble instanceof Problem ? trouble.message : say("unanswered"));
+  // Somebody was quicker, or what was chosen before was done: the dialog shows what is possible now.
+  const isSentBefore = trouble.told?.code === "idempotency-key-reused";
+  const isOld = isSentBefore || trouble.told?.code === "ticket-in-wrong-state";
+  if (form?.closest("#sheet") && isOld) await opened.again().catch(() => {});
+  tell(form, isSentBefore ? say("sent-before") : trouble instanceof Problem ? trouble.message : say("unanswered"));
 }
 
 /** In its place: in the dialog, if that is open. What is said of the console is old after a while. */

@@ -16,6 +16,7 @@ const LAST_CALL_MS = 15 * 60 * 1000;
 const BETWEEN_CHIMES_MS = 1300;
 const NOTICE_MS = 9000;
 const NAME_OF_SIZE = { 1: "one", 2: "two", 4: "four", 6: "six" };
+const LONG_LABELS = [4, 6, 7];
 const LONG_NAMES = [6, 9, 22];
 const FIGURES = /([0-9٠-٩]+)/;
 const LETTERS = { ar: "تض", zh: "请前" };
@@ -203,14 +204,18 @@ function fill(list, cells) {
   });
 }
 
+/** How large a label can be: M and W are wide. The server says the same. */
+function sizeOf(label) {
+  const width = label.length + 0.6 * (label.match(/[MW]/g) ?? []).length;
+  return ["number", ...["long", "longer", "longest"].slice(0, LONG_LABELS.filter((most) => width > most).length)].join(" ");
+}
+
 function make(kind, call) {
   const made = document.getElementById(`cell-${kind}`).content.firstElementChild.cloneNode(true);
   if (!call) return made;
   const number = made.querySelector(".number");
   number.textContent = call.label;
-  number.classList.toggle("long", call.label.length > 4);
-  number.classList.toggle("longer", call.label.length > 6);
-  number.classList.toggle("longest", call.label.length > 7);
+  number.className = sizeOf(call.label);
   const place = news.places[call.place] || news.places[`queue ${call.ticket.split(" ")[0]}`];
   const plate = made.querySelector(".plate");
   const name = place ? place.textContent : "";

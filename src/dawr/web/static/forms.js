@@ -81,61 +81,70 @@ export function enliven(root, { done, failed }) {
     const form = event.target;
     if (!form.matches("[data-live]")) return;
     event.preventDefault();
-    const place = form.dataset.guard ?? form.getAttribute("action");
-    if (Date.now() - (pressedAt.get(place) ?? -Infinity) < GUARD_MS) return;
-    pressedAt.set(place, Date.now());
+    const guard = form.dataset.guard ?? form.getAttribute("action");
+    if (Date.now() - (pressedAt.get(guard) ?? -Infinity) < GUARD_MS) return;
+    pressedAt.set(guard, Date.now());
     press(form, event.submitter);
   });
 
   // The form that was pressed may be replaced meanwhile: what stands in its place is under way as well, and asks for
   // the same if it is not known whether that was done. After a while a press means something new.
   document.addEventListener("shown", () => {
-    for (const [address, pressed] of underWay) {
-      // What was pressed is gone from the page, so it shows what came of it, answered or not: a press means something new.
-      if (formsTo(address).length === 0) pressed.isPast = true;
-      else if (!pressed.isPast) formsTo(address).forEach((form) => markBusy(form, pressed.since));
+    for (const [place, pressed] of underWay) {
+      // What was pressed is gone from the page: the page has gone on, with it or without it. It is not asked for
+      // again, and a press means something new.
+      if (formsAt(place).length === 0) pressed.isPast = true;
+      else if (!pressed.isPast) formsAt(place).forEach((form) => markBusy(form, pressed.since));
     }
-    for (const [address, { key, at }] of unsure) {
-      if (Date.now() - at > UNSURE_MS || formsTo(address).length === 0) unsure.delete(address);
-      else formsTo(address).forEach((form) => setKey(form, key));
+    for (const [place, { key, at }] of unsure) {
+      if (Date.now() - at > UNSURE_MS || formsAt(place).length === 0) unsure.delete(place);
+      else formsAt(place).forEach((form) => setKey(form, key));
     }
   });
 
-  function formsTo(address) {
-    return root.querySelectorAll(`form[data-live][action="${CSS.escape(address)}"]`);
+  function formsAt(place) {
+    return [...root.querySelectorAll("form[data-live]")].filter((form) => placeOf(form) === place);
   }
 
   async function press(form, button) {
-    const address = form.getAttribute("action");
-    const before = underWay.get(address);
+    const place = placeOf(form);
+    const before = underWay.get(place);
     if ((before && !before.isPast) || form.dataset.busy !== undefined) return;
     const pressed = { since: Date.now(), isPast: false };
-    const isLatest = () => underWay.get(address) === pressed;
-    const unmark = () => [form, ...formsTo(address)].forEach((one) => markBusy(one));
-    underWay.set(address, pressed);
+    const isLatest = () => underWay.get(place) === pressed;
+    const unmark = () => [form, ...formsAt(place)].forEach((one) => markBusy(one));
+    underWay.set(place, pressed);
     markBusy(form, pressed.since);
     try {
-      const answer = await send(form, { more: button?.name ? { [button.name]: button.value } : {}, isWanted: isLatest });
+      const more = button?.name ? { [button.name]: button.value } : {};
+      const answer = await send(form, { more, isWanted: () => isLatest() && !pressed.isPast });
       if (!isLatest()) return;
       unmark();
-      setKey(form, newKey());
-      unsure.delete(address);
-      await done(form, answer); // what was pressed may stand there until then
+      unsure.delete(place);
+      // What was pressed may stand there until then, and longer if the page cannot be had: pressed again it is the
+      // same press, for its key is. The page brings new ones.
+      await done(form, answer);
       if (!isLatest()) return;
-      underWay.delete(address);
+      underWay.delete(place);
       unmark();
     } catch (trouble) {
       if (!isLatest()) return;
-      underWay.delete(address);
+      underWay.delete(place);
       unmark();
       const isSure = trouble instanceof Problem && trouble.status < 500 && !trouble.mayPass;
       if (isSure) setKey(form, newKey());
-      else if (!pressed.isPast) unsure.set(address, { key: keyOf(form)?.value, at: Date.now() });
+      else if (pressed.isPast) return;
+      else unsure.set(place, { key: keyOf(form)?.value, at: Date.now() });
       failed(form, trouble);
     }
   }
 
   return press;
+}
+
+/** Where a form stands: two may ask for the same, one in place of the big button and one beside it. */
+function placeOf(form) {
+  return `${form.dataset.guard ?? ""} ${form.getAttribute("action")}`;
 }
 
 /** Shows that a form was pressed and when, or with no time that it is over. */

@@ -114,6 +114,7 @@ export function follow({ stream, refresh, happened, connected, since = "" }) {
   async function comeBack() {
     try {
       lastId = (await refresh()) || lastId;
+      if (isOver) return;
       news();
     } catch {
       heldBack = 0;

@@ -12,10 +12,9 @@ let next = null;
  * then it is done once more after that, for all who asked meanwhile. */
 export function refresh(address) {
   if (under) {
-    next = next || under.catch(() => {}).then(() => refresh(address));
+    next = next || under.catch(() => {}).then(() => ((next = null), refresh(address)));
     return next;
   }
-  next = null;
   under = fetchAndShow(address ?? location.href).finally(() => (under = null));
   return under;
 }

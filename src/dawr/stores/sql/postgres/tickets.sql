@@ -345,22 +345,24 @@ CROSS JOIN LATERAL (
 ) AS t;
 
 -- name: tickets_noted
--- Those whose visit has a note with a text in it.
+-- Those of a line whose visit has a note with a text in it.
 SELECT
     t.venue_id, t.ticket_id, t.queue_id, t.day, t.round, t.number, t.label, t.priority, t.sequence,
     t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
     t.called_at, t.recalled_at, t.started_at, t.finished_at, t.missed_at, t.rejoined_at, t.held_at,
     t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous,
     t.name, t.party_size, t.area, t.stage, t.prioritized_at, t.extended_at
-FROM unnest($1::text[], $2::text[], $3::int[]) AS k (venue_id, wanted, step)
+FROM unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::text[], $6::int[])
+    AS k (venue_id, queue_id, day, round, wanted, step)
 CROSS JOIN LATERAL (
-    SELECT n.ticket_id FROM visits AS n
+    SELECT s.* FROM visits AS n
+    CROSS JOIN LATERAL (
+        SELECT * FROM tickets AS o
+        WHERE o.venue_id = n.venue_id AND o.ticket_id = n.ticket_id
+        LIMIT 1
+    ) AS s
     WHERE n.venue_id = k.venue_id AND n.note IS NOT NULL AND n.state = 'open'
         AND position(lower(k.wanted) IN lower(n.note)) > 0
+        AND s.queue_id = k.queue_id AND s.day = k.day AND s.round = k.round
     LIMIT k.step
-) AS v
-CROSS JOIN LATERAL (
-    SELECT * FROM tickets AS s
-    WHERE s.venue_id = k.venue_id AND s.ticket_id = v.ticket_id
-    LIMIT 1
 ) AS t;

@@ -243,7 +243,7 @@ ORDER BY priority DESC, sequence
 LIMIT ?6;
 
 -- name: tickets_noted
--- Those whose visit has a note with a text in it. By any other index every visit would be read.
+-- Those of a line whose visit has a note with a text in it. By any other index every visit would be read.
 SELECT
     t.venue_id, t.ticket_id, t.queue_id, t.day, t.round, t.number, t.label, t.priority, t.sequence,
     t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
@@ -252,6 +252,6 @@ SELECT
     t.name, t.party_size, t.area, t.stage, t.prioritized_at, t.extended_at
 FROM visits AS v INDEXED BY visits_noted
 CROSS JOIN tickets AS t
-WHERE v.venue_id = ?1 AND v.note IS NOT NULL AND v.state = 'open' AND instr(lower(v.note), lower(?2)) > 0
-    AND t.venue_id = ?1 AND t.ticket_id = v.ticket_id
-LIMIT ?3;
+WHERE v.venue_id = ?1 AND v.note IS NOT NULL AND v.state = 'open' AND instr(lower(v.note), lower(?5)) > 0
+    AND t.venue_id = ?1 AND t.ticket_id = v.ticket_id AND t.queue_id = ?2 AND t.day = ?3 AND t.round = ?4
+LIMIT ?6;
