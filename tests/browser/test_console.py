@@ -85,6 +85,24 @@ def test_a_double_click_calls_once_and_says_nothing_of_arriving(
     assert clinic.look(taken[1].ticket)["state"] == "waiting"
 
 
+def test_what_is_being_pressed_is_not_replaced_under_the_finger(
+    clinic: Place, open_console: Callable[..., Page]
+) -> None:
+    first = clinic.take("lab")
+    page = open_console()
+    box = big(page).bounding_box()
+    assert box
+
+    page.mouse.move(box["x"] + 20, box["y"] + 20)
+    page.mouse.down()
+    clinic.take("lab")
+    expect(page.locator("[data-waiting]")).to_have_attribute("data-waiting", "2")
+    page.mouse.up()
+
+    expect(big(page)).to_contain_text("Arrived")
+    expect(page.locator(".who .number")).to_have_text(first.label)
+
+
 def test_a_conflict_is_said_in_place_and_in_words(
     clinic: Place, windows: Windows, open_console: Callable[..., Page]
 ) -> None:

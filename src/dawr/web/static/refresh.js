@@ -3,6 +3,7 @@
 
 const LONGEST_WAIT_MS = 15000;
 const BUSY_MS = 2000;
+const HELD_MS = 200;
 const FILLED_IN = "input:not([type=hidden]), textarea, select";
 
 let under = null;
@@ -42,14 +43,21 @@ async function fetched(address, signal) {
 /** Replaces the parts of this page by those of another document. */
 export function show(fresh) {
   const focus = focused();
+  let isHeld = false;
   for (const old of document.querySelectorAll("[data-part]")) {
     const part = fresh.querySelector(`[data-part="${old.dataset.part}"]`);
+    // A finger is down on it: replaced now, it would not be pressed.
+    if (old.matches(":active")) {
+      isHeld = true;
+      continue;
+    }
     // What is typed is kept as long as it is still meant for the same: a part may say by `data-as` what it is for.
     if (part && !(isInUse(old) && part.dataset.as === old.dataset.as)) old.replaceWith(document.adoptNode(part));
   }
   document.body.className = fresh.body.className;
   if (fresh.title) document.title = fresh.title;
   focus();
+  if (isHeld) setTimeout(() => refresh().catch(() => {}), HELD_MS);
   document.dispatchEvent(new CustomEvent("shown"));
 }
 
