@@ -107,6 +107,22 @@ def test_on_a_page_a_queue_that_refuses_is_called_by_its_name_in_the_language_of
         assert told.json["queue"] == "lab"
 
 
+def test_a_refusal_on_a_page_speaks_the_language_and_has_the_digits_of_the_place(api: Api) -> None:
+    slug = a_new("place")
+    queues = [{"id": "lab", "name": {"ar": "المختبر"}, "prefix": "A", "capacity": 0}]
+    look = {"language": "ar", "digits": "arabic"}
+    document = {"name": {"ar": "مكان"}, "zone": "Asia/Qatar", "queues": queues, **look}
+    assert api.ask("PUT", f"/v1/venues/{slug}/set-up", document, by="owner@clinic").status == 201
+    given = {"username": "viewer@clinic", "role": "viewer"}
+    assert api.post(f"/v1/venues/{slug}/staff", given, by="owner@clinic").status == 201
+
+    full = Page(send(api, f"/v1/queues/{slug}:lab/tickets", {}, Accept_Language="fr").body)
+    lowly = Page(send(api, f"/v1/queues/{slug}:lab/pause", {}, Cookie=f"dawr={api.bearer('viewer@clinic')}").body)
+
+    assert (full.language, lowly.language) == ("ar", "ar")
+    assert "٠" in full.text
+
+
 @pytest.mark.parametrize(
     "referrer", ["http://[", "http://\xe2\x84\x80/", "//", "javascript:alert(1)", "http:///x", "\xff"]
 )

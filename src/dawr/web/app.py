@@ -7,7 +7,7 @@ import msgspec
 import structlog
 
 from dawr.domain import Venue
-from dawr.domain.errors import Refused
+from dawr.domain.errors import Refused, UnknownTicket, UnknownVenue, UnknownVisit
 from dawr.observe.access_log import NO_ROUTE, AccessLog
 from dawr.observe.instruments import Instruments
 from dawr.observe.tracing import RequestSpan
@@ -38,10 +38,12 @@ from dawr.web.response import (
 from dawr.web.router import NOTHING, Router
 from dawr.web.routes import Parts, Route
 from dawr.web.server.protocol import count_if_unanswered, cycle_of, respond
-from dawr.web.wording import names_at
+from dawr.web.wording import LATIN, names_at
 
 log = structlog.get_logger("dawr.web")
 
+NOTHING_THERE = UnknownVenue | UnknownVisit | UnknownTicket
+TOO_MANY = 429
 OUTCOME_OF_KEY = {"idempotency-key-reused": "conflict", "idempotency-in-progress": "in_progress"}
 
 
@@ -150,8 +152,10 @@ class App:
         if endpoint is not None:
             path, words, statuses = endpoint.route.path, endpoint.route.words, endpoint.route.statuses
         language = language_of(raw, venue)
-        names = NO_NAMES if venue is None else names_at(venue, language)
-        problem = problem_of(error, language, words=words, statuses=statuses, names=names)
+        names, digits = NO_NAMES, LATIN
+        if venue is not None:
+            names, digits = names_at(venue, language), venue.digits
+        problem = problem_of(error, language, words=words, statuses=statuses, names=names, digits=digits)
         self._tell(problem, path, raw.correlation_id, error)
         by_rule = isinstance(error, Refused)
         if _wants_a_page(endpoint, raw):
@@ -221,8 +225,15 @@ class App:
 
 
 async def _told_at(error: Exception, endpoint: Endpoint | None, raw: RawRequest) -> Venue | None:
-    """Whose rules said no to somebody on a page: there queues and desks have names, and the place has a language."""
-    if endpoint is None or not isinstance(error, Refused) or not (is_form(raw) or _wants_a_page(endpoint, raw)):
+    """Where somebody on a page was refused: there queues and desks have names, and the place has a language.
+
+    Whoever was told that there is nothing learns nothing of it by that; whoever asks too often costs no look.
+    """
+    if endpoint is None or not (is_form(raw) or _wants_a_page(endpoint, raw)):
+        return None
+    if isinstance(error, NOTHING_THERE) or not isinstance(error, Refused | BadRequest):
+        return None
+    if isinstance(error, BadRequest) and error.status == TOO_MANY:
         return None
     try:
         return await endpoint.venue_of(raw)

@@ -6,13 +6,14 @@ from typing import ClassVar
 import msgspec
 
 from dawr.domain.errors import Closed, Conflict, Forbidden, Full, Invalid, NotFound, Refused, TooOften
+from dawr.domain.venue import Digits
 from dawr.ports import Busy, ClockUntrusted, OutcomeUnknown, StoreAway, StoreDamaged, StoreFault, Unstorable
 from dawr.reliability.idempotency import ClaimLost, InProgress, KeyConflict, KeyReused
 from dawr.reliability.rate_limit import Policy, Verdict, headers
 from dawr.traffic.database import DatabaseAway
 from dawr.traffic.ranges import Unanswerable
 from dawr.traffic.view import TrafficProcessAway
-from dawr.web.wording import ENGLISH, problem_in, say, words_in
+from dawr.web.wording import ENGLISH, LATIN, problem_in, say, words_in
 
 STATUS_OF: Mapping[type[Exception], int] = {
     NotFound: 404,
@@ -109,6 +110,7 @@ def problem_of(
     words: Mapping[str, str] = NO_WORDS,
     statuses: Mapping[type[Exception], int] = NO_STATUSES,
     names: Mapping[str, Mapping[str, str]] = NO_NAMES,
+    digits: Digits = LATIN,
 ) -> Problem:
     """What the caller is told in their language, and in the words and by the statuses of the door they came through.
 
@@ -118,13 +120,13 @@ def problem_of(
     if isinstance(error, Unanswerable):
         error = BadRequest(422, "invalid-query", field=error.field, why="unanswerable", sentence=str(error))
     if isinstance(error, BadRequest):
-        return _told(error.status, error.code, error.facts, language, error.retryable, error.headers)
+        return _told(error.status, error.code, error.facts, language, error.retryable, error.headers, digits=digits)
     status = status_of(type(error), statuses)
     if isinstance(error, TooOften):
         facts: Mapping[str, Fact] = {"violated-policies": [error.policy], **error.facts}
         return _told(status, error.code, facts, language, retryable=True, headers=_told_of_limit(error))
     if isinstance(error, Refused):
-        return _told(status, error.code, _facts(error, words), language, names=names)
+        return _told(status, error.code, _facts(error, words), language, names=names, digits=digits)
     if isinstance(error, Busy | KeyConflict):
         return _told(status, error.code, NO_FACTS, language, retryable=not isinstance(error, KeyReused))
     if isinstance(error, StoreFault | TRAFFIC_FAULTS):
@@ -147,14 +149,14 @@ def _told(  # noqa: PLR0917 - what a problem is made of
     retryable: bool = False,  # noqa: FBT001, FBT002 - as above
     headers: tuple[tuple[bytes, bytes], ...] = (),
     names: Mapping[str, Mapping[str, str]] = NO_NAMES,
+    digits: Digits = LATIN,
 ) -> Problem:
     said = problem_in(language, code)
     detail = words_in(language).misfits if code in MISFITS else said["detail"]
     by_name = {name: names[name].get(str(facts[name]), facts[name]) for name in names.keys() & facts.keys()}
     told = {**facts, **by_name}
-    return Problem(
-        status, code, say(said["title"], told, language), say(detail, told, language), retryable, facts, headers
-    )
+    title, detail = (say(message, told, language, digits) for message in (said["title"], detail))
+    return Problem(status, code, title, detail, retryable, facts, headers)
 
 
 def _told_of_limit(error: TooOften) -> tuple[tuple[bytes, bytes], ...]:

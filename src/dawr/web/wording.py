@@ -31,6 +31,7 @@ Message: TypeAlias = str | Mapping[str, "Message"]
 
 ENGLISH: Final = "en"
 LANGUAGES: Final = (ENGLISH, "ar", "zh")
+LATIN: Final[Digits] = "latin"
 RIGHT_TO_LEFT: Final = frozenset({"ar"})
 LEFT_TO_RIGHT, BY_FIRST_LETTER, END = "\u2066", "\u2068", "\u2069"
 ISOLATE = re.compile(f"({LEFT_TO_RIGHT}[^{END}]*{END})")
@@ -60,7 +61,7 @@ class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Words of ours by the fact that they are a value of."""
 
 
-def say(message: Message, facts: Mapping[str, object], language: str, digits: Digits = "latin") -> str:
+def say(message: Message, facts: Mapping[str, object], language: str, digits: Digits = LATIN) -> str:
     """The message with the facts in it."""
     while not isinstance(message, str):
         message = _chosen(message, facts, language)
@@ -77,7 +78,7 @@ def digits_in(text: str, language: str, digits: Digits) -> str:
     return text.translate(ARABIC_INDIC) if digits == "arabic" and language == "ar" else text
 
 
-def clock_time(ms: int, zone: str, language: str = ENGLISH, digits: Digits = "latin") -> str:
+def clock_time(ms: int, zone: str, language: str = ENGLISH, digits: Digits = LATIN) -> str:
     """A moment as the clocks of the venue show it, like 13:05."""
     return digits_in(f"{local_time(ms, zone=zone):%H:%M}", language, digits)
 

@@ -126,7 +126,7 @@ async def take_walk_in(parts: Parts, request: Request[dict[str, str]]) -> Respon
         reply = await give_number(parts, request, form.fields.get("queue", ""), _taken_from(venue, form))
     except (Refused, BadRequest) as refusal:
         language = language_of(request.raw, venue)
-        wrong = problem_of(refusal, language, names=names_at(venue, language))
+        wrong = problem_of(refusal, language, names=names_at(venue, language), digits=venue.digits)
         return _walk_in(parts, request, venue, desk, given={**NEW_WALK_IN, **form.fields}, wrong=wrong)
     taken = msgspec.json.decode(reply.body, type=TakenAnswer)
     address = None if taken.link is None else absolute(parts.settings, taken.link)
