@@ -2,7 +2,7 @@
 
 PYTHON ?= python3
 PORT ?= 8787
-JOBS ?= 4
+JOBS ?= 5
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt

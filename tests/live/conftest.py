@@ -18,8 +18,9 @@ from tests.stores.databases import Database, PostgresDatabase, SqliteDatabase
 from tests.stores.doing import create_venue
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Database:
+    """What stores do differently is shown by `tests/stores`; streams are tried on PostgreSQL among the slow tests."""
     if request.param == "sqlite":
         return SqliteDatabase(tmp_path / "dawr.db")
     url = "migrated_url" if "store" in request.fixturenames else "postgres_url"
