@@ -75,9 +75,10 @@ class Regretting(Venues):
         undo: Operation[Any] = Undo(TicketId(ticket_id), changed[-1][0])
         if isinstance(job.operation, LeaveByLink):
             undo = UndoLeave(job.operation.link)
-            if self.model.others_there(before["tickets"][ticket_id]):
+            left_at = self.model.tickets[ticket_id]["left_at"]
+            if self.model.others_there(before["tickets"][ticket_id], since=left_at):
                 self.happen([Job(undo, None, "badr")])
-                return  # whoever comes back to a desk that has somebody else waits
+                return  # whoever comes back to a desk that has called somebody else at this moment waits
 
         (said,) = self.happen([Job(undo, None, "badr")])
 

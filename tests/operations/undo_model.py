@@ -43,8 +43,8 @@ class UndoModel(DeskModel):
         return self._whereabouts(visit)
 
     def _return(self, ticket: Row, replaced: Row) -> None:
-        """With what was left of their time. If the desk has somebody else, they wait where they stood."""
-        others = self.others_there(replaced["ticket"])
+        """With what was left of their time. If the desk has called somebody else since, they wait where they stood."""
+        others = self.others_there(replaced["ticket"], since=ticket["left_at"])
         self._take_back(ticket, replaced)
         if others:
             self._verb(ticket, "hold", desk_id=None)
@@ -57,11 +57,11 @@ class UndoModel(DeskModel):
         if ticket["state"] == "held" and queue["hold_limit"] and self.alarms.get(("hold", ticket_id), 0) is None:
             self._alarm("hold", ticket_id, ticket["held_at"] + queue["hold_limit"] * 1000)
 
-    def others_there(self, ticket: Row) -> list[Row]:
-        """Who else the desk has that called this one."""
+    def others_there(self, ticket: Row, *, since: int) -> list[Row]:
+        """Whom the desk that called this one has called since then."""
         if ticket["state"] != "called" or ticket["desk_id"] is None:
             return []
-        there = [t for t in self.tickets.values() if t["desk_id"] == ticket["desk_id"]]
+        there = [t for t in self.tickets.values() if t["desk_id"] == ticket["desk_id"] and t["called_at"] >= since]
         return [t for t in there if t["state"] in {"called", "serving"} and t["ticket_id"] != ticket["ticket_id"]]
 
     def _come_back(self, visit: Row) -> None:

@@ -149,6 +149,7 @@ class PostgresServer(Server):
             "unix_socket_directories": self.directory,
             "max_connections": 200,
             "shared_buffers": "128MB",
+            "autovacuum": "off",  # a plan must not hang on when it came by
         }
         options = [f"--{name}={value}" for name, value in settings.items()]
         return [str(self._bin / "postgres"), "-D", str(self._data), *options]
