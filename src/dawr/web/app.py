@@ -43,7 +43,8 @@ from dawr.web.wording import LATIN, names_at
 log = structlog.get_logger("dawr.web")
 
 NOTHING_THERE = UnknownVenue | UnknownVisit | UnknownTicket
-TOO_MANY = 429
+NO_LOOK = frozenset({401, 429})
+"""Whoever is sent to sign in, and whoever asks too often, costs none."""
 OUTCOME_OF_KEY = {"idempotency-key-reused": "conflict", "idempotency-in-progress": "in_progress"}
 
 
@@ -227,13 +228,13 @@ class App:
 async def _told_at(error: Exception, endpoint: Endpoint | None, raw: RawRequest) -> Venue | None:
     """Where somebody on a page was refused: there queues and desks have names, and the place has a language.
 
-    Whoever was told that there is nothing learns nothing of it by that; whoever asks too often costs no look.
+    Whoever was told that there is nothing learns nothing of it by that.
     """
     if endpoint is None or not (is_form(raw) or _wants_a_page(endpoint, raw)):
         return None
     if isinstance(error, NOTHING_THERE) or not isinstance(error, Refused | BadRequest):
         return None
-    if isinstance(error, BadRequest) and error.status == TOO_MANY:
+    if isinstance(error, BadRequest) and error.status in NO_LOOK:
         return None
     try:
         return await endpoint.venue_of(raw)

@@ -138,7 +138,8 @@ async function failed(form, trouble) {
   const isSentBefore = trouble.told?.code === "idempotency-key-reused";
   const isOld = isSentBefore || trouble.told?.code === "ticket-in-wrong-state";
   if (form?.closest("#sheet") && isOld) await opened.again().catch(() => {});
-  tell(form, isSentBefore ? say("sent-before") : trouble instanceof Problem ? trouble.message : say("unanswered"));
+  if (isSentBefore) tell(form, say("sent-before"));
+  else tell(form, trouble instanceof Problem ? trouble.message : say("unanswered"));
 }
 
 /** In its place: in the dialog, if that is open. What is said of the console is old after a while. */

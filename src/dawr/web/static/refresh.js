@@ -13,7 +13,11 @@ let next = null;
  * then it is done once more after that, for all who asked meanwhile. */
 export function refresh(address) {
   if (under) {
-    next = next || under.catch(() => {}).then(() => ((next = null), refresh(address)));
+    const again = () => {
+      next = null;
+      return refresh(address);
+    };
+    next = next || under.catch(() => {}).then(again);
     return next;
   }
   under = fetchAndShow(address ?? location.href).finally(() => (under = null));
