@@ -125,10 +125,15 @@ function disable() {
 // What is pressed
 
 /** Until the page shows what was done, the same press again would mean something else. */
-function done(form) {
+async function done(form) {
   tell(form, "");
   if (form.closest("#sheet")) sheet.close();
-  return look().catch(lookSoon);
+  try {
+    await look();
+  } catch {
+    lookSoon();
+    return false;
+  }
 }
 
 async function failed(form, trouble) {

@@ -68,9 +68,9 @@ export async function ask(address, request) {
 
 /**
  * Lets the forms below `root` that have `data-live` be sent without leaving the page.
- * `done(form, answer)` and `failed(form, problem)` say what to show. A second press within 0.6 s, or while the
- * first is under way, is not one; forms that take each other's place have the same `data-guard`. Returns what
- * presses a form without that guard, for keys of their own.
+ * `done(form, answer)` and `failed(form, problem)` say what to show; `done` resolves to false if it could not. A second
+ * press within 0.6 s, or while the first is under way, is not one; forms that take each other's place have the same
+ * `data-guard`. Returns what presses a form without that guard, for keys of their own.
  */
 export function enliven(root, { done, failed }) {
   const pressedAt = new Map();
@@ -113,6 +113,8 @@ export function enliven(root, { done, failed }) {
     const pressed = { since: Date.now(), isPast: false };
     const isLatest = () => underWay.get(place) === pressed;
     const unmark = () => [form, ...formsAt(place)].forEach((one) => markBusy(one));
+    const key = keyOf(form)?.value;
+    const keep = () => formsAt(place).forEach((one) => setKey(one, key)); // what stands in its place is the same press
     underWay.set(place, pressed);
     markBusy(form, pressed.since);
     try {
@@ -123,8 +125,9 @@ export function enliven(root, { done, failed }) {
       unsure.delete(place);
       // What was pressed may stand there until then, and longer if the page cannot be had: pressed again it is the
       // same press, for its key is. The page brings new ones.
-      await done(form, answer);
+      const isShown = await done(form, answer);
       if (!isLatest()) return;
+      if (isShown === false) keep();
       underWay.delete(place);
       unmark();
     } catch (trouble) {
@@ -134,7 +137,10 @@ export function enliven(root, { done, failed }) {
       const isSure = trouble instanceof Problem && trouble.status < 500 && !trouble.mayPass;
       if (isSure) setKey(form, newKey());
       else if (pressed.isPast) return;
-      else unsure.set(place, { key: keyOf(form)?.value, at: Date.now() });
+      else {
+        unsure.set(place, { key, at: Date.now() });
+        keep();
+      }
       failed(form, trouble);
     }
   }
