@@ -160,8 +160,11 @@ CHUNKS = {
     "a size beyond all numbers": b"10000000000000005\r\nhello\r\n0\r\n\r\n",
     "a chunk longer than its size": b"5\r\nhello!\r\n0\r\n\r\n",
 }
-BODIES = {trick: post(b"Transfer-Encoding: chunked\r\n") + chunks + HIDDEN for trick, chunks in CHUNKS.items()} | {
-    "almost chunks": post(b"Transfer-Encoding: xchunked\r\n") + b"0\r\n\r\n" + HIDDEN,
+BODIES = {trick: post(b"Transfer-Encoding: chunked\r\n") + chunks + HIDDEN for trick, chunks in CHUNKS.items()}
+CODINGS = {
+    "almost chunks": b"Transfer-Encoding: xchunked\r\n",
+    "packed": b"Transfer-Encoding: gzip, chunked\r\n",
+    "packed, said in two lines": b"Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n",
 }
 
 
@@ -182,6 +185,17 @@ async def test_a_body_with_two_ends_is_refused_and_nothing_in_it_is_another_requ
             assert await wire.rest() == b""
         await until(lambda: served.connections() == 0)
         assert served.statuses() == [400]
+
+
+@pytest.mark.parametrize("coding", CODINGS)
+async def test_a_coding_that_is_not_known_is_said_not_to_be_and_nothing_of_its_body_is_read(coding: str) -> None:
+    async with serving(Echo) as served, await Wire.to(served) as wire:
+        await wire.say(post(CODINGS[coding]) + b"0\r\n\r\n" + HIDDEN)
+
+        must_be_refusal(await wire.hear(), 501, "transfer-coding-unknown")
+        with contextlib.suppress(ConnectionError):
+            assert await wire.rest() == b""
+        assert served.statuses() == [501]
 
 
 async def test_an_extension_of_a_chunk_is_no_part_of_the_body_and_moves_no_end() -> None:

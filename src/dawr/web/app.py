@@ -37,7 +37,7 @@ from dawr.web.response import (
 )
 from dawr.web.router import NOTHING, Router
 from dawr.web.routes import Parts, Route
-from dawr.web.server.protocol import count_if_unanswered, cycle_of, respond
+from dawr.web.server.answering import count_if_unanswered, cycle_of, respond
 from dawr.web.wording import LATIN, names_at
 
 log = structlog.get_logger("dawr.web")

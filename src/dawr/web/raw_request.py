@@ -13,7 +13,7 @@ from dawr.reliability.asgi import Receive, Scope
 from dawr.reliability.idempotency import ANONYMOUS
 from dawr.web.misfits import misfit
 from dawr.web.problems import BadRequest
-from dawr.web.server.protocol import rest_of_body
+from dawr.web.server.answering import rest_of_body
 from dawr.web.wording import ENGLISH, LANGUAGES, preferred
 
 T = TypeVar("T")

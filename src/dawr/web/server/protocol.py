@@ -6,70 +6,39 @@ answer and one line.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Literal, NoReturn, cast
 
 from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
-from uvicorn.server import ServerState
 
-from dawr.observe.access_log import NO_ROUTE, AccessLog
+from dawr.observe.access_log import NO_ROUTE
 from dawr.reliability import correlation
 from dawr.reliability.asgi import OTHER_METHOD
-from dawr.traffic.requests import RequestCollector
 from dawr.web.problems import BadRequest, problem_of
-from dawr.web.response import PROBLEM_JSON, Header, as_bytes, head_of, headers_of_one
+from dawr.web.response import PROBLEM_JSON, head_of, headers_of_one
+from dawr.web.server.answering import CLOSE
+from dawr.web.server.shared import Shared
 from dawr.web.wording import ENGLISH, preferred
 
-CLOSE: Header = (b"connection", b"close")
 IDLE_SECONDS = 6
 """How long a connection is kept for the next request. At least five, counted in whole seconds."""
 LARGEST_HEAD = 64 * 1024
-MOST_BEHIND = 8
-"""How many requests may wait behind the one that is answered while its connection is still listened to."""
+END_OF_HEAD = b"\r\n\r\n"
+MOST_BEHIND = 4
+"""How many requests wait behind the one that is answered. What comes after them is not even parsed."""
+UNREAD_SECONDS = 30
+"""How long an answer may lie there without a byte of it being read."""
+WRITE_BUFFER = 16 * 1024
+"""How many bytes may wait to be sent before the next answer waits, too."""
 LARGEST_REQUEST = 4 * 1024 * 1024
 """The app refuses a body long before this; here is the end of waiting for the rest of it."""
 
 MALFORMED = (400, "malformed-request")
+CODING_UNKNOWN = (501, "transfer-coding-unknown")
 HEAD_TOO_LARGE = (431, "headers-too-large")
 BODY_TOO_LARGE = (413, "body-too-large")
-WhenWritten = Callable[[Callable[[], None]], None]
-
 LATE = (408, "request-timeout")
-
-
-class Shared(ServerState):
-    """What the connections of one server share: its clock of whole seconds, and where refusals are told."""
-
-    def __init__(
-        self,
-        access_log: AccessLog,
-        new_id: Callable[[], str],
-        patience_seconds: int,
-        collecting: RequestCollector | None = None,
-    ) -> None:
-        super().__init__()
-        self.collecting = collecting
-        self.count_answer: Callable[[], None] = _not_counted if collecting is None else collecting.count_answer
-        """Told of each answer when it was sent, beside whoever counts it in the statistics: the two are compared."""
-        self.when_written: WhenWritten = _at_once if collecting is None else collecting.when_written
-        """Calls back when what was answered is written down in the statistics: only then the answer leaves."""
-        self.access_log = access_log
-        self.new_id = new_id
-        self.patience_seconds = patience_seconds
-        self.second = 0
-
-    def one_second_passed(self) -> None:
-        """One check of each connection a second, instead of a timer for each request."""
-        self.second += 1
-        for connection in list(self.connections):
-            if isinstance(connection, HttpProtocol):
-                connection.give_up_if_late()
-
-    def abort_all(self) -> None:
-        for connection in list(self.connections):
-            connection.transport.abort()
 
 
 class Refusing(asyncio.Event):
@@ -87,62 +56,6 @@ class Refusing(asyncio.Event):
         raise self._refusal
 
 
-def _not_counted() -> None:
-    """There are no statistics."""
-
-
-def _at_once(send: Callable[[], None]) -> None:
-    send()
-
-
-def cycle_of(scope: Mapping[str, Any]) -> RequestResponseCycle | None:
-    """The request and its answer, if they are of this server."""
-    cycle: RequestResponseCycle | None = (scope.get("extensions") or {}).get("dawr.cycle")
-    return cycle
-
-
-def rest_of_body(scope: Mapping[str, Any]) -> bytes | None:
-    """What had come before the client went away, if that was all of it; the parent tells only that they went."""
-    cycle = cycle_of(scope)
-    return None if cycle is None or cycle.more_body else bytes(cycle.body)
-
-
-def count_if_unanswered(scope: Mapping[str, Any]) -> None:
-    """A request whose client went away before its answer was sent has ended, too."""
-    cycle = cycle_of(scope)
-    if cycle is not None and not cycle.response_complete:
-        scope["extensions"]["dawr.shared"].count_answer()
-
-
-async def respond(cycle: RequestResponseCycle, head: bytes, body: bytes) -> None:
-    """A whole answer in one write, where ASGI's two messages would be two: status line and headers, then the body."""
-    if cycle.flow.write_paused and not cycle.disconnected:
-        await cycle.flow.drain()
-    shared: Shared = cast("Any", cycle.scope)["extensions"]["dawr.shared"]
-    if cycle.disconnected:
-        shared.count_answer()
-        return
-    cycle.response_started = cycle.response_complete = True
-    cycle.waiting_for_100_continue = False
-    last = as_bytes(cycle.default_headers if cycle.keep_alive else [*cycle.default_headers, CLOSE])
-    answer = b"".join((head, last, b"\r\n", b"" if cycle.scope["method"] == "HEAD" else body))
-    # The scope holds the cycle and the cycle the scope: without this, both wait for the garbage collector.
-    cycle.scope.pop("extensions", None)
-    if shared.collecting is None:
-        _send(cycle, answer, cycle.on_response)
-    else:
-        # The cycle forgets whom to tell when its task ends, which may be before the answer leaves.
-        shared.when_written(partial(_send, cycle, answer, cycle.on_response))
-
-
-def _send(cycle: RequestResponseCycle, answer: bytes, on_response: Callable[[], None]) -> None:
-    cycle.transport.write(answer)
-    cycle.message_event.set()
-    if not cycle.keep_alive:
-        cycle.transport.close()
-    on_response()
-
-
 class HttpProtocol(HttpToolsProtocol):
     """What is called for every request calls its parent by name: `super()` would cost three times as much."""
 
@@ -153,6 +66,12 @@ class HttpProtocol(HttpToolsProtocol):
     _is_last = False
     """Nothing is heard after the request that came."""
     _bytes_of_trailers = 0
+    _unparsed = b""
+    """What came when enough waited already. Nothing more is read until it is parsed."""
+    _unsent = 0
+    """How many bytes waited to be sent a second ago."""
+    _unread_since: int
+    """The second since which none of them left."""
     _answering: RequestResponseCycle | None = None
     """Whose task runs. Those that were sent behind it wait in the pipeline."""
     _since: int | None = None
@@ -162,24 +81,26 @@ class HttpProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
         super().connection_made(transport)
+        transport.set_write_buffer_limits(WRITE_BUFFER)
         self._shared = cast("Shared", self.server_state)
-        self._since = self._shared.second
+        self._since = self._unread_since = self._shared.second
 
     def data_received(self, data: bytes) -> None:
         if self._refused or self._is_last:
             return
         if self._since is None:
             self._since, self._idle_since = self._shared.second, None
-        self._bytes_of_request += len(data)
-        HttpToolsProtocol.data_received(self, data)
-        if self._bytes_of_request > LARGEST_HEAD:
-            self._refuse_what_is_too_large()
+        if self.pipeline or data.count(END_OF_HEAD) > MOST_BEHIND:
+            self._unparsed += data
+            self._parse_what_has_room()
+        else:
+            self._parse(data)
         if self.pipeline:
             self._listen_for_the_end()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The parent tells the newest request only. Nobody is left to hear what waits behind the one that runs."""
-        self.pipeline.clear()
+        self._forget_what_waits()
         running = self._answering
         if running is not None and running is not self.cycle:
             running.disconnected = not running.response_complete
@@ -187,7 +108,10 @@ class HttpProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
-        """After an answer that is on its way."""
+        """After the answer that is on its way. What waits behind it is not begun any more."""
+        if self.pipeline:
+            self._forget_what_waits()
+            self.cycle = cast("RequestResponseCycle", self._answering)
         self._shared.when_written(super().shutdown)
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -203,7 +127,10 @@ class HttpProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         if self._bytes_of_request > LARGEST_HEAD and self._size_of_head() > LARGEST_HEAD:
             self._refuse_and_stop_parsing(BadRequest(*HEAD_TOO_LARGE))
-        hosts = [name for name, _ in self.headers].count(b"host")
+        names = [name for name, _ in self.headers]
+        if b"transfer-encoding" in names and any(_is_of_unknown_coding(*header) for header in self.headers):
+            self._refuse_and_stop_parsing(BadRequest(*CODING_UNKNOWN))
+        hosts = names.count(b"host")
         if hosts != 1 and (hosts > 1 or self.parser.get_http_version() != "1.0"):
             self._refuse_and_stop_parsing(BadRequest(*MALFORMED))
         if self.parser.should_upgrade():
@@ -231,11 +158,20 @@ class HttpProtocol(HttpToolsProtocol):
         self._shared.count_answer()
         if self.transport.is_closing():
             return
-        self.flow.resume_reading()
         if self.pipeline:
-            self._start_asgi_task(*self.pipeline.pop())
-        elif self.cycle.response_complete:  # the next one may have begun while this answer waited to leave
+            self._shared.wait_for_turn(self)
+            return
+        self.flow.resume_reading()
+        if self.cycle.response_complete:  # the next one may have begun while this answer waited to leave
             self._idle_since = self._shared.second
+
+    def answer_next(self) -> None:
+        """The request that waits, and let one more of those that were sent behind it wait in its place."""
+        if not self.pipeline or self.transport.is_closing():
+            return
+        self._start_asgi_task(*self.pipeline.pop())
+        self._parse_what_has_room()
+        self._listen_for_the_end()
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
         self._answering = cycle
@@ -246,7 +182,9 @@ class HttpProtocol(HttpToolsProtocol):
 
     def give_up_if_late(self) -> None:
         """Called once a second."""
-        if self._since is None:
+        if self._is_unread():
+            self.transport.abort()
+        elif self._since is None:
             if self.transport.is_closing():
                 self._since = self._shared.second
             elif self._idle_since is not None and self._shared.second - self._idle_since >= IDLE_SECONDS:
@@ -265,11 +203,39 @@ class HttpProtocol(HttpToolsProtocol):
         else:
             self._refuse(BadRequest(*LATE))
 
+    def _is_unread(self) -> bool:
+        """Whether the client reads nothing of what it asked for. Who reads a stream is judged where that is sent."""
+        before, self._unsent = self._unsent, self.transport.get_write_buffer_size()
+        if self._unsent == 0 or self._unsent < before or self._is_streaming():
+            self._unread_since = self._shared.second
+        return self._shared.second - self._unread_since >= UNREAD_SECONDS
+
+    def _is_streaming(self) -> bool:
+        answering = self._answering
+        return answering is not None and answering.response_started and not answering.response_complete
+
+    def _parse(self, data: bytes) -> None:
+        self._bytes_of_request += len(data)
+        HttpToolsProtocol.data_received(self, data)
+        if self._bytes_of_request > LARGEST_HEAD:
+            self._refuse_what_is_too_large()
+
+    def _parse_what_has_room(self) -> None:
+        """Head by head: the parser cannot be told to stop at a request's end, but is given no more than one."""
+        while self._unparsed and len(self.pipeline) < MOST_BEHIND and not self._refused and not self._is_last:
+            head, end, self._unparsed = self._unparsed.partition(END_OF_HEAD)
+            self._parse(head + end)
+
     def _listen_for_the_end(self) -> None:
         """The parent stops reading when a request waits behind another, and would not notice that the client went."""
-        few = len(self.pipeline) <= MOST_BEHIND and self._bytes_of_request <= LARGEST_HEAD
-        if few and not self.transport.is_closing():
+        if self._unparsed or self._bytes_of_request > LARGEST_HEAD:
+            self.flow.pause_reading()
+        elif not self.transport.is_closing():
             self.flow.resume_reading()
+
+    def _forget_what_waits(self) -> None:
+        self.pipeline.clear()
+        self._unparsed = b""
 
     def _size_of_head(self) -> int:
         return len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
@@ -351,3 +317,8 @@ class HttpProtocol(HttpToolsProtocol):
 def _is_of_a_body(name: bytes, value: bytes) -> bool:
     """Whether this header announces one. The parser has seen to it that a length is a number."""
     return name == b"transfer-encoding" or (name == b"content-length" and value.strip(b" \t0") != b"")
+
+
+def _is_of_unknown_coding(name: bytes, value: bytes) -> bool:
+    """Whether this header names a coding besides chunks: the parser would hand on what is coded as it is."""
+    return name == b"transfer-encoding" and value.strip(b" \t,").lower() != b"chunked"

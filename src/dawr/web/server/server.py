@@ -14,12 +14,17 @@ import uvicorn
 from dawr.observe.access_log import AccessLog
 from dawr.reliability.asgi import ASGIApp
 from dawr.traffic.requests import RequestCollector
-from dawr.web.server.protocol import HttpProtocol, Shared
+from dawr.web.server.protocol import HttpProtocol
+from dawr.web.server.shared import Shared
 
 GRACE_SECONDS = 2
 LAST_WORDS_SECONDS = 0.3
 PATIENCE_SECONDS = 15
 BACKLOG = 2048
+MOST_UNREAD = 16 * 1024
+"""What the system takes in of a connection while we do not read: nobody has much to say to us."""
+MOST_UNSENT = 64 * 1024
+"""What the system takes of our answers before the client has room for them: it would take megabytes."""
 TICKS_PER_SECOND = 10
 
 
@@ -90,6 +95,7 @@ class Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
     async def on_tick(self, counter: int) -> bool:
+        self._shared.tick()
         if counter % TICKS_PER_SECOND == 0:
             self._shared.one_second_passed()
         return await super().on_tick(counter)
@@ -121,6 +127,7 @@ def listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    _bound_buffers(listener)
     try:
         listener.bind((host, port))
         listener.listen(BACKLOG)
@@ -128,6 +135,13 @@ def listen(host: str, port: int) -> socket.socket:
         listener.close()
         raise AddressTaken(f"Cannot listen on {host}:{port}: {error.strerror or error}.") from error
     return listener
+
+
+def _bound_buffers(listener: socket.socket) -> None:
+    """Of every connection that is accepted: they have them from their listener."""
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, MOST_UNREAD)
+    if hasattr(socket, "TCP_NOTSENT_LOWAT"):
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, MOST_UNSENT)
 
 
 def url_of(listener: socket.socket, *, secure: bool = False) -> str:

@@ -1,0 +1,60 @@
+"""One request and its answer, beyond what ASGI tells an app of them."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, cast
+
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
+
+from dawr.web.response import Header, as_bytes
+from dawr.web.server.shared import Shared
+
+CLOSE: Header = (b"connection", b"close")
+
+
+def cycle_of(scope: Mapping[str, Any]) -> RequestResponseCycle | None:
+    """The request and its answer, if they are of this server."""
+    cycle: RequestResponseCycle | None = (scope.get("extensions") or {}).get("dawr.cycle")
+    return cycle
+
+
+def rest_of_body(scope: Mapping[str, Any]) -> bytes | None:
+    """What had come before the client went away, if that was all of it; the parent tells only that they went."""
+    cycle = cycle_of(scope)
+    return None if cycle is None or cycle.more_body else bytes(cycle.body)
+
+
+def count_if_unanswered(scope: Mapping[str, Any]) -> None:
+    """A request whose client went away before its answer was sent has ended, too."""
+    cycle = cycle_of(scope)
+    if cycle is not None and not cycle.response_complete:
+        scope["extensions"]["dawr.shared"].count_answer()
+
+
+async def respond(cycle: RequestResponseCycle, head: bytes, body: bytes) -> None:
+    """A whole answer in one write, where ASGI's two messages would be two: status line and headers, then the body."""
+    if cycle.flow.write_paused and not cycle.disconnected:
+        await cycle.flow.drain()
+    shared: Shared = cast("Any", cycle.scope)["extensions"]["dawr.shared"]
+    if cycle.disconnected:
+        shared.count_answer()
+        return
+    cycle.response_started = cycle.response_complete = True
+    cycle.waiting_for_100_continue = False
+    last = as_bytes(cycle.default_headers if cycle.keep_alive else [*cycle.default_headers, CLOSE])
+    answer = b"".join((head, last, b"\r\n", b"" if cycle.scope["method"] == "HEAD" else body))
+    # The scope holds the cycle and the cycle the scope: without this, both wait for the garbage collector.
+    cycle.scope.pop("extensions", None)
+    if shared.collecting is None:
+        _send(cycle, answer, cycle.on_response)
+    else:
+        # The cycle forgets whom to tell when its task ends, which may be before the answer leaves.
+        shared.when_written(partial(_send, cycle, answer, cycle.on_response))
+
+
+def _send(cycle: RequestResponseCycle, answer: bytes, on_response: Callable[[], None]) -> None:
+    cycle.transport.write(answer)
+    cycle.message_event.set()
+    if not cycle.keep_alive:
+        cycle.transport.close()
+    on_response()

@@ -1,0 +1,140 @@
+"""Requests that are sent before those ahead are answered: a handful wait, and whoever reads no answer is dropped."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from dawr import bootstrap
+from dawr.stores.sqlite import SqliteStore
+from dawr.web.server.protocol import MOST_BEHIND, UNREAD_SECONDS, HttpProtocol
+from dawr.web.server.shared import BEHIND_PER_TICK
+from tests.builders import DrivenClock
+from tests.serving import installed, quiet
+from tests.web.serving import GET, POST, Echo, Served, Slow, Wire, serving, until
+
+MORE_THAN_A_BUFFER = 4_000
+LARGE_PAGE = b"GET /docs HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+@pytest.fixture(params=["asyncio", "uvloop"])
+def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, Any]]:
+    """Uvloop is the loop that serves; asyncio's own is what it stands for."""
+    return "asyncio", {"use_uvloop": request.param == "uvloop"}
+
+
+def connection_of(served: Served) -> HttpProtocol:
+    (connection,) = served.server.server_state.connections
+    return cast("HttpProtocol", connection)
+
+
+async def test_what_was_sent_at_once_is_answered_whole_and_in_order() -> None:
+    sent = [b"%05d" % number for number in range(3 * BEHIND_PER_TICK)]
+    async with serving(Echo) as served, await Wire.to(served) as wire:
+        await wire.say(b"".join(POST + body for body in sent))
+
+        assert [(await wire.hear())[2] for _ in sent] == sent
+        assert served.statuses() == [200] * len(sent)
+
+
+async def test_of_thousands_that_are_sent_at_once_a_handful_wait_and_the_rest_is_not_even_read() -> None:
+    async with serving(Slow) as served, await Wire.to(served) as wire:
+        app = cast("Slow", served.app)
+        wire._writer.write(GET * MORE_THAN_A_BUFFER)
+        await app.asked.wait()
+        connection = connection_of(served)
+        await until(lambda: connection.flow.read_paused)
+
+        assert len(connection.pipeline) == MOST_BEHIND
+        assert 0 < len(connection._unparsed) < len(GET) * MORE_THAN_A_BUFFER // 2
+
+        app.go.set()
+        for _ in range(MORE_THAN_A_BUFFER):
+            served.server._shared.tick()
+            await wire.hear()
+            assert len(connection.pipeline) <= MOST_BEHIND
+        await until(lambda: not connection.flow.read_paused)
+        assert (len(connection.pipeline), connection._unparsed) == (0, b"")
+
+
+async def test_who_waits_for_each_answer_comes_before_those_who_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with serving(Echo) as served, await Wire.to(served) as hasty, await Wire.to(served) as patient:
+        pass_tick = served.server._shared.tick
+        monkeypatch.setattr(served.server._shared, "tick", lambda: None)
+        pass_tick()
+        await hasty.say(GET * (3 * BEHIND_PER_TICK))
+        for _ in range(1 + BEHIND_PER_TICK):
+            await hasty.hear()
+
+        await patient.say(POST + b"hello")
+
+        assert (await patient.hear())[2] == b"hello"
+        assert len(served.statuses()) == 1 + BEHIND_PER_TICK + 1
+        pass_tick()
+        for _ in range(BEHIND_PER_TICK):
+            await hasty.hear()
+
+
+async def test_a_server_that_stops_begins_nothing_of_what_still_waits() -> None:
+    async with serving(Slow) as served, await Wire.to(served) as wire:
+        app = cast("Slow", served.app)
+        await wire.say(GET * MORE_THAN_A_BUFFER)
+        await app.asked.wait()
+        await until(lambda: len(connection_of(served).pipeline) == MOST_BEHIND)
+
+        connection_of(served).shutdown()
+        app.go.set()
+
+        assert (await wire.hear())[1][b"connection"] == b"close"
+        await until(lambda: served.connections() == 0)
+        assert served.statuses() == [200]
+
+
+@pytest.fixture
+async def pages(tmp_path: Path) -> AsyncIterator[Served]:
+    clock = DrivenClock()
+    store = SqliteStore(tmp_path / "dawr.db", clock=clock)
+    await store.migrate()
+    async with (
+        installed(store, clock, quiet()) as dawr,
+        serving(lambda log: bootstrap.web_app(dawr, log), stopping=dawr.hub.close) as served,
+    ):
+        yield served
+    await store.close()
+
+
+async def test_who_asks_and_never_reads_is_dropped(pages: Served) -> None:
+    pages.pass_seconds(2 * UNREAD_SECONDS)
+    wire = await Wire.to(pages)
+    wire._writer.transport.pause_reading()  # type: ignore[attr-defined] # it can
+    wire._writer.write(LARGE_PAGE * 500)
+    await until(lambda: pages.connections() == 1)
+    connection = connection_of(pages)
+    await until(lambda: tick(pages) and connection.flow.write_paused and connection.pipeline != ())
+
+    pages.pass_seconds(UNREAD_SECONDS // 2)
+    assert not connection.transport.is_closing()
+    pages.pass_seconds(UNREAD_SECONDS // 2 + 1)
+
+    await until(lambda: (pages.connections(), len(pages.server.server_state.tasks)) == (0, 0))
+    wire._writer.close()
+
+
+async def test_who_reads_slowly_is_waited_for(pages: Served) -> None:
+    async with await Wire.to(pages) as wire:
+        await wire.say(LARGE_PAGE * 100)
+        await until(lambda: pages.connections() == 1)
+        connection = connection_of(pages)
+
+        for _ in range(100):
+            tick(pages)
+            assert (await wire.hear())[0] == b"HTTP/1.1 200 OK"
+            pages.pass_seconds(1)
+
+        assert not connection.transport.is_closing()
+
+
+def tick(served: Served) -> bool:
+    served.server._shared.tick()
+    return True
