@@ -89,6 +89,8 @@ def dawr_process(*arguments: str | Path, stdin: str = "", **settings: str | Path
 class DawrServer:
     """`dawr serve` or `dawr demo`, which can be stopped, killed, and started again on the same port."""
 
+    program: tuple[str, ...] = (PROGRAM,)
+
     def __init__(self, directory: Path, *arguments: str | Path, **settings: str | Path) -> None:
         self.port = free_port()
         self.log = directory / "server.log"
@@ -154,7 +156,7 @@ class DawrServer:
     def _command(self) -> list[str]:
         given = [f"{name}={value}" for name, value in _environment(self._settings).items() if name.startswith("DAWR_")]
         removed = [part for name in os.environ if name.startswith("DAWR_") for part in ("-u", name)]
-        return ["/usr/bin/env", *removed, *given, PROGRAM, *self._arguments]
+        return ["/usr/bin/env", *removed, *given, *self.program, *self._arguments]
 
 
 def _environment(settings: Mapping[str, str | Path]) -> dict[str, str]:
