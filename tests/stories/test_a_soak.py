@@ -6,7 +6,7 @@ import json
 import statistics
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from itertools import count, cycle
 from pathlib import Path
 from typing import NamedTuple
@@ -93,7 +93,7 @@ def megabytes_per_minute(samples: list[Sample]) -> float:
     return statistics.linear_regression([s.minute for s in samples], [s.megabytes for s in samples]).slope
 
 
-def everybody(port: int, bearer: str, end: float) -> Iterable[Awaitable[int]]:
+def everybody(port: int, bearer: str, end: float) -> Iterator[Coroutine[None, None, int]]:
     visitors, addresses = count(), cycle(range(ADDRESSES))
 
     async def visitor() -> None:
