@@ -34,6 +34,8 @@ ADDRESSES = 250
 MOST_MEGABYTES_PER_MINUTE = 0.5
 MOST_LEFT = 5
 """Files and tasks more than before: what the server does by itself comes and goes."""
+BEGUN_SECONDS = 5
+"""By then all that the server does by itself has begun."""
 HALL = 30
 """Phones that watch, one after the other."""
 
@@ -73,6 +75,7 @@ async def test_hours_of_good_and_hostile_traffic_leave_nothing_behind(tmp_path: 
     with server:
         with Client(server.url) as client:
             assert client.get("/v1/venues/clinic").status == 200
+        await asyncio.sleep(BEGUN_SECONDS)
         begun, end = time.monotonic(), time.monotonic() + seconds
         before = server.sample(begun)
         going = [asyncio.create_task(work) for work in everybody(server.port, bearer, end)]
