@@ -9,6 +9,7 @@ import pytest
 
 from dawr.traffic.collector import MOST_PATHS, MOST_REMEMBERED, Answered, Collector, Kept
 from dawr.traffic.event import MS_PER_DAY, MS_PER_MINUTE, Event, decoded
+from dawr.traffic.identity import whole_hash
 from dawr.traffic.keys import VisitorKeys
 from dawr.traffic.spool import Spool
 from tests.traffic.builders import bodies_in
@@ -70,6 +71,16 @@ def test_a_request_is_written_down_with_what_the_seed_names(collecting: Collecti
     assert len(event.client_ip_hash) == 16
     assert "10.0.0.1" not in str(event)
     assert "clinic:lab" not in str(event)
+
+
+def test_who_was_named_in_a_path_cannot_be_found_by_trying_names(collecting: Collecting) -> None:
+    collecting.collect("ray-1", path="/v1/venues/{venue}/staff/{username}", raw_path="/v1/venues/clinic/staff/amna")
+
+    [event] = collecting.events()
+    tried = {name: f"/v1/venues/clinic/staff/{name}" for name in ("noor", "amna", "basma")}
+    kept = (event.client_ip_hash, "", event.idempotent_id)
+    found = [name for name, path in tried.items() for known in kept if whole_hash(known, path, "ray-1") == event.hash]
+    assert found == []
 
 
 def test_a_repeat_under_a_trusted_id_has_the_id_of_the_first_time_for_ten_minutes(collecting: Collecting) -> None:

@@ -13,7 +13,7 @@ from dawr.reliability.log import log
 from dawr.traffic.agents import family_of
 from dawr.traffic.event import REPEATED_MS, Event, encoded, outcome_of
 from dawr.traffic.identity import id_of, whole_hash
-from dawr.traffic.keys import DayKeys, VisitorKeys, visitor_hash
+from dawr.traffic.keys import VISITOR_DIGITS, DayKeys, VisitorKeys, visitor_hash
 from dawr.traffic.spool import Spool
 
 MOST_PATHS = 1000
@@ -131,7 +131,7 @@ class Collector:
             answered.status,
             answered.took_ns // NS_PER_US / US_PER_MS,
             hashed,
-            visitor if kept.visitors else "",
+            visitor[:VISITOR_DIGITS] if kept.visitors else "",
             request_id[:LONGEST_ID],
             answered.correlation_id,
             family_of(answered.user_agent) if kept.agents else "",

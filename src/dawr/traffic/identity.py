@@ -13,7 +13,7 @@ SHOWN = 8
 
 
 def whole_hash(visitor: str, path: str, request_id: str) -> str:
-    """Of a visitor's hash, the path as it was asked for, and the request's own id."""
+    """Of a visitor's whole hash, the path as it was asked for, and the request's own id."""
     return sha256(f"{visitor}:{path}:{request_id}".encode(errors="surrogateescape")).hexdigest()
 
 

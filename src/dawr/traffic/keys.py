@@ -25,6 +25,8 @@ AGAIN_MS = 10_000
 LOCK_TRIES = 10
 LOCK_SECONDS = 0.005
 KEY_BYTES = 32
+VISITOR_DIGITS = 16
+"""Of a visitor's hash, those that are kept."""
 MOST_DAYS = 3660
 """Whoever was away for longer begins anew."""
 
@@ -113,7 +115,8 @@ class VisitorKeys:
 
 
 def visitor_hash(key: bytes, address: str) -> str:
-    return hmac.digest(key, address.encode(errors="surrogateescape"), "sha256")[:8].hex()
+    """Whole it is written down nowhere: what is hashed together with it cannot be found by trying."""
+    return hmac.digest(key, address.encode(errors="surrogateescape"), "sha256").hex()
 
 
 def check_of(key: bytes) -> str:
