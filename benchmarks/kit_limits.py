@@ -28,6 +28,7 @@ ADDRESSES = tuple(f"198.51.{number // 250}.{number % 250}" for number in range(1
 LOOKS = Policy("look", 600, 60)
 MOST = 400_000
 CONNECTIONS = 64
+SECRET = b"the secret of one installation"
 
 
 def main() -> int:
@@ -42,13 +43,13 @@ def main() -> int:
 async def bench(url: str, *, rounds: int, seconds: float) -> list[Figure]:
     shared = Shared.open(url, ticks, prefix="bench:")
     figures: list[Figure] = []
-    async with SharedLimiter(shared, ticks, lambda: 1).running() as limiter:
+    async with SharedLimiter(SharedLog(shared, SECRET), ticks, lambda: 1).running() as limiter:
         for callers in CALLERS:
             load = Load(callers, seconds, MOST)
             contestants = {
                 f"in one process, {callers} at once": partial(_charges, LocalLimiter(ticks), load),
                 f"in the store, {callers} at once": partial(_charges, limiter, load),
-                f"one by one, {callers} at once": partial(_one_by_one, SharedLog(shared), load),
+                f"one by one, {callers} at once": partial(_one_by_one, SharedLog(shared, SECRET), load),
             }
             figures += _compared(await take_turns(contestants, rounds=rounds))
     await shared.close()

@@ -17,6 +17,8 @@ from tests.servers.place import free_port
 SERVERS_TIME = "redis.call('TIME')"
 TESTS_TIME = "redis.call('HMGET', 'the clock of the test', 'seconds', 'microseconds')"
 
+SECRET = b"the secret of one installation"
+
 _prefixes = (f"test-{number}:" for number in count(1))
 
 
@@ -59,7 +61,7 @@ def driven_log(shared: Shared) -> SharedLog:
         assert text.count(SERVERS_TIME) == 1
         return Script.of(text.replace(SERVERS_TIME, TESTS_TIME))
 
-    return SharedLog(shared, script=driven)
+    return SharedLog(shared, SECRET, script=driven)
 
 
 PATIENCE_SECONDS = 5.0
@@ -85,13 +87,13 @@ async def limiter_of(kind: str, clock: DrivenClock, url: str) -> AsyncIterator[L
         return
     if kind == "away":
         async with sharing(f"redis://127.0.0.1:{free_port()}/0") as shared:
-            limiter = SharedLimiter(shared, clock, lambda: 1)
+            limiter = SharedLimiter(SharedLog(shared, SECRET), clock, lambda: 1)
             await limiter.check_store()
             assert limiter.is_local
             yield limiter
             return
     async with sharing(url) as shared:
-        limiter = SharedLimiter(shared, clock, lambda: 1, shared_log=driven_log(shared))
+        limiter = SharedLimiter(driven_log(shared), clock, lambda: 1)
         await limiter.check_store()
         assert not limiter.is_local
         if kind == "both":

@@ -14,8 +14,9 @@ import structlog
 from dawr.bootstrap.system import ticks
 from dawr.reliability.rate_limit import Policy
 from dawr.reliability.rate_limit.shared_limiter import SharedLimiter
+from dawr.reliability.rate_limit.shared_log import SharedLog
 from dawr.reliability.shared import Shared
-from tests.reliability.limiters import PATIENCE_SECONDS
+from tests.reliability.limiters import PATIENCE_SECONDS, SECRET
 
 ASKED_AT_ONCE = 4
 
@@ -47,7 +48,7 @@ class Process:
 
 async def main(url: str, processes: int) -> None:
     shared = Shared.open(url, ticks, prefix="processes:", patience_seconds=PATIENCE_SECONDS)
-    limiter = SharedLimiter(shared, ticks, lambda: processes)
+    limiter = SharedLimiter(SharedLog(shared, SECRET), ticks, lambda: processes)
     process = Process(limiter)
     async with limiter.running():
         while line := await asyncio.to_thread(sys.stdin.readline):

@@ -14,8 +14,9 @@ from structlog.testing import capture_logs
 from dawr.bootstrap.system import ticks
 from dawr.reliability.rate_limit import Policy
 from dawr.reliability.rate_limit.shared_limiter import SharedLimiter
+from dawr.reliability.rate_limit.shared_log import SharedLog
 from dawr.reliability.shared import Shared
-from tests.reliability.limiters import PATIENCE_SECONDS, DrivenClock, driven_log, sharing
+from tests.reliability.limiters import PATIENCE_SECONDS, SECRET, DrivenClock, driven_log, sharing
 from tests.servers import ValkeyServer, server_directory
 
 TWELVE = Policy("joins", 12, 600)
@@ -38,7 +39,7 @@ async def several(
         limiters = []
         for _ in range(count):
             shared = await stack.enter_async_context(sharing(url, "several:", patience_seconds=patience_seconds))
-            limiter = SharedLimiter(shared, ticks, lambda: count)
+            limiter = SharedLimiter(SharedLog(shared, SECRET), ticks, lambda: count)
             limiters.append(await stack.enter_async_context(limiter.running()))
         yield limiters
 
@@ -95,7 +96,7 @@ async def test_the_whole_quota_is_shown_where_it_is_shared_and_the_share_where_i
 
 async def test_nothing_is_kept_without_an_end_and_no_key_can_be_read(valkey_server: ValkeyServer) -> None:
     async with sharing(valkey_server.url, "ends:") as shared:
-        limiter = SharedLimiter(shared, ticks, lambda: 1)
+        limiter = SharedLimiter(SharedLog(shared, SECRET), ticks, lambda: 1)
         await limiter.charge(Policy("unreported", 5, 60), "198.51.100.7")
         await limiter.check_store()
         await limiter.charge(Policy("looks", 5, 60), "198.51.100.7")
@@ -116,7 +117,7 @@ async def test_nothing_is_kept_without_an_end_and_no_key_can_be_read(valkey_serv
 
 async def test_another_application_on_the_same_store_is_counted_apart(valkey_server: ValkeyServer) -> None:
     async with sharing(valkey_server.url, "one:") as one, sharing(valkey_server.url, "other:") as other:
-        limiters = [SharedLimiter(shared, ticks, lambda: 1) for shared in (one, other)]
+        limiters = [SharedLimiter(SharedLog(shared, SECRET), ticks, lambda: 1) for shared in (one, other)]
         for limiter in limiters:
             await limiter.check_store()
 
@@ -129,7 +130,7 @@ async def test_a_store_whose_clock_is_set_back_neither_opens_nor_shuts_for_longe
     clock = DrivenClock(valkey_server.url)
     clock.ms = 10_000_000
     async with sharing(valkey_server.url) as shared:
-        limiter = SharedLimiter(shared, clock, lambda: 1, shared_log=driven_log(shared))
+        limiter = SharedLimiter(driven_log(shared), clock, lambda: 1)
         await limiter.check_store()
         policy = Policy("joins", 3, 60)
         for _ in range(3):
@@ -222,7 +223,10 @@ async def test_a_store_that_forgot_the_script_only_is_met_again(valkey: ValkeySe
 
 async def test_whoever_is_late_holds_the_others_to_their_share_only_for_a_while(valkey: ValkeyServer) -> None:
     """Two are expected and one comes: it judges by the store when the other has had its time."""
-    async with sharing(valkey.url) as shared, SharedLimiter(shared, ticks, lambda: 2).running() as limiter:
+    async with (
+        sharing(valkey.url) as shared,
+        SharedLimiter(SharedLog(shared, SECRET), ticks, lambda: 2).running() as limiter,
+    ):
         is_local = limiter.is_local
         of_its_share = await let_in(limiter, asked=10)
         await all_share([limiter])
@@ -275,7 +279,7 @@ async def test_a_store_that_is_full_is_away(valkey: ValkeyServer) -> None:
 async def test_what_could_not_be_put_back_is_put_back_later_but_for_what_was_given_back(valkey: ValkeyServer) -> None:
     """In one life of the store: it is full, is found all the same, and takes nothing."""
     async with sharing(valkey.url) as shared:
-        limiter = SharedLimiter(shared, ticks, lambda: 1)
+        limiter = SharedLimiter(SharedLog(shared, SECRET), ticks, lambda: 1)
         await limiter.check_store()
         await let_in(limiter, asked=5)
         await shared.ask(lambda client: client.config_set("maxmemory", "1"))
@@ -366,7 +370,7 @@ async def test_a_fault_of_ours_reaches_who_asked_and_the_next_are_served(
     valkey_server: ValkeyServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with sharing(valkey_server.url) as shared:
-        limiter = SharedLimiter(shared, ticks, lambda: 1)
+        limiter = SharedLimiter(SharedLog(shared, SECRET), ticks, lambda: 1)
         await limiter.check_store()
         with monkeypatch.context() as broken:
             broken.setattr(Shared, "ask", _fault)

@@ -2,10 +2,13 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+from itertools import accumulate, product
 from pathlib import Path
 
 import pytest
+import redis
 
 from tests.api.building import browser_of
 from tests.cli.installations import Installation
@@ -64,6 +67,19 @@ def test_two_workers_let_the_quota_in_and_not_one_more(two_workers: DawrServer) 
             assert answer.json["violated-policies"] == ["clinic-join"]
             assert answer.headers["ratelimit-policy"] == f'"clinic-join";q={QUOTA};w=60'
     assert enter(two_workers, 999, address="198.51.100.2").status == 200
+
+
+def test_whoever_reads_the_whole_store_finds_no_address_by_trying_all(
+    two_workers: DawrServer, installation: Installation, valkey: ValkeyServer
+) -> None:
+    enter(two_workers, 1, address="198.51.100.77")
+    [(secret,)] = installation.rows("SELECT secret FROM installation")
+
+    names, words = everything_in(valkey)
+
+    assert found_by_trying(names, words) == set()
+    assert secret.encode() not in b" ".join(words)
+    assert found_by_trying(names, [secret.encode()]) >= {"198.51.100.77"}
 
 
 def test_a_retry_costs_nothing_whichever_worker_it_comes_to(two_workers: DawrServer) -> None:
@@ -164,6 +180,28 @@ def test_right_passwords_while_the_database_is_away_lock_nobody_out(tmp_path: Pa
 
     assert away == [503] * 7
     assert wrong == [401] * 5 + [429]
+
+
+def everything_in(valkey: ValkeyServer) -> tuple[bytes, set[bytes]]:
+    """The names of all keys, and every word that could be a key to their hashes."""
+    with redis.Redis.from_url(valkey.url) as store:
+        names = list(store.scan_iter())
+        hashes = [store.hgetall(name) for name in names if store.type(name) == b"hash"]
+        run_id = store.info("server")["run_id"].encode()
+    parts = [part for name in names for part in accumulate(re.split(rb"(?<=:)", name))]
+    values = [value for each in hashes for pair in each.items() for value in pair]
+    words = {b"", run_id, *parts, *values, *(piece for part in (*parts, *values) for piece in part.split(b":"))}
+    return b" ".join(names), {word[:64] for word in words}
+
+
+def found_by_trying(names: bytes, keys: Iterable[bytes]) -> set[str]:
+    """Those of 256 addresses whose hash under one of the keys is there."""
+    found = set()
+    for key, person, last in product(keys, (b"", b"shared log"), range(256)):
+        address = f"198.51.100.{last}"
+        if blake2b(address.encode(), digest_size=16, key=key, person=person).hexdigest().encode() in names:
+            found.add(address)
+    return found
 
 
 def enter(server: DawrServer, number: int, *, address: str, key: str | None = None) -> Answer:

@@ -36,6 +36,7 @@ from dawr.reliability.channel import Channel
 from dawr.reliability.process_count import ProcessCount
 from dawr.reliability.rate_limit import Limiter, LocalLimiter
 from dawr.reliability.rate_limit.shared_limiter import SharedLimiter
+from dawr.reliability.rate_limit.shared_log import SharedLog
 from dawr.reliability.shared import Shared
 from dawr.reliability.works import Works
 from dawr.settings import Settings, SettingUnfit
@@ -178,7 +179,7 @@ async def at_hand(
             shared=shared,
             relay=relay,
             instruments=instruments,
-            limiter=_limiter_of(shared, relay),
+            limiter=_limiter_of(shared, relay, prepared.secret),
         )
 
 
@@ -211,11 +212,11 @@ def _sharing(
     return shared, relay
 
 
-def _limiter_of(shared: Shared | None, relay: Relay | None) -> Limiter:
+def _limiter_of(shared: Shared | None, relay: Relay | None, secret: str) -> Limiter:
     """Counted for all processes together where they share a store; by one for itself otherwise."""
     if shared is None or relay is None:
         return LocalLimiter(ticks)
-    return SharedLimiter(shared, ticks, lambda: relay.processes)
+    return SharedLimiter(SharedLog(shared, secret.encode()), ticks, lambda: relay.processes)
 
 
 def _hub_of(settings: Settings, store: Store, relay: Relay | None, instruments: Instruments) -> Hub:

@@ -22,7 +22,7 @@ from dawr.reliability.log import log
 from dawr.reliability.rate_limit.local import LocalLimiter, Unreported, refused
 from dawr.reliability.rate_limit.policy import Policy, Verdict, whole_seconds
 from dawr.reliability.rate_limit.shared_log import US_PER_MS, Charged, Meeting, SharedLog
-from dawr.reliability.shared import Shared, SharedAway
+from dawr.reliability.shared import SharedAway
 
 POLL_SECONDS = 1.0
 POLL_ALONE_SECONDS = 0.25
@@ -70,14 +70,13 @@ class SharedLimiter:
 
     def __init__(
         self,
-        shared: Shared,
+        shared_log: SharedLog,
         ticks: Callable[[], int],
         processes: Callable[[], int],
         *,
         most_keys: int = 100_000,
-        shared_log: SharedLog | None = None,
     ) -> None:
-        self._log = shared_log or SharedLog(shared)
+        self._log = shared_log
         self._ticks = ticks
         self._processes = processes
         self._own = LocalLimiter(ticks, most_keys=most_keys)

@@ -22,7 +22,6 @@ SETTLED_AFTER_US = 2_500_000
 """By then every process has found a store that came back: each tries once a second, and waits half a second."""
 REGISTER_KEPT_MS = 7 * 24 * 60 * 60 * 1000
 DIGEST_BYTES = 16
-HASH_KEY_BYTES = 64
 
 
 class Counted(NamedTuple):
@@ -50,13 +49,17 @@ def script(name: str) -> Script:
 
 
 class SharedLog:
-    """What is asked raises `SharedAway` when the store is. Another life is answered by nothing."""
+    """What is asked raises `SharedAway` when the store is. Another life is answered by nothing.
 
-    def __init__(self, shared: Shared, *, script: Callable[[str], Script] = script) -> None:
+    `secret` is the same in all processes, 64 bytes at most, and nowhere in the store: without it nobody can tell by
+    trying whose a log is.
+    """
+
+    def __init__(self, shared: Shared, secret: bytes, *, script: Callable[[str], Script] = script) -> None:
         self._shared = shared
         self._charge, self._meet, self._report = map(script, ("charge", "meet", "report"))
         self._register = f"{shared.prefix}limits"
-        self._hash_key = shared.prefix.encode()[:HASH_KEY_BYTES]
+        self._hash = hashlib.blake2b(digest_size=DIGEST_BYTES, key=secret, person=b"shared log")
 
     async def meet(self, *, processes: int) -> Meeting:
         """Which life it is now. It may not be the store that was known: one that began anew has another run id."""
@@ -116,6 +119,7 @@ class SharedLog:
         return Meeting(life.decode(), bool(judges))
 
     def _name(self, life: str, policy: str, window_seconds: int, key: str) -> str:
-        """A key may be long, or a secret: only its hash leaves this process."""
-        digest = hashlib.blake2b(key.encode(), digest_size=DIGEST_BYTES, key=self._hash_key).hexdigest()
-        return f"{self._shared.prefix}limit:{life}:{policy}:{window_seconds}:{digest}"
+        """A key may be long, an address or a secret: only its hash leaves this process."""
+        hashed = self._hash.copy()
+        hashed.update(key.encode())
+        return f"{self._shared.prefix}limit:{life}:{policy}:{window_seconds}:{hashed.hexdigest()}"
