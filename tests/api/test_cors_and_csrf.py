@@ -68,6 +68,43 @@ def test_a_cookie_changes_nothing_from_anywhere_else(api: Api, queue: str, page:
     assert api.get("/v1/me", by="manager@clinic").status == 200
 
 
+SAFE = "queue.example"
+PAGES: dict[str, tuple[str, str, str, bool]] = {
+    "encrypted, as we are": ("https", SAFE, f"https://{SAFE}", True),
+    "with the port that goes without saying": ("https", SAFE, f"https://{SAFE}:443", True),
+    "where we are named with it": ("https", f"{SAFE}:443", f"https://{SAFE}", True),
+    "neither is encrypted": ("http", f"{SAFE}:80", f"http://{SAFE}", True),
+    "not encrypted, and we are": ("https", SAFE, f"http://{SAFE}", False),
+    "not encrypted, on our port": ("https", SAFE, f"http://{SAFE}:443", False),
+    "of another scheme": ("https", SAFE, f"ftp://{SAFE}", False),
+    "of no scheme": ("https", SAFE, f"://{SAFE}", False),
+    "on another port": ("https", SAFE, f"https://{SAFE}:80", False),
+}
+
+
+@pytest.mark.parametrize("header", ["Origin", "Referer"])
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_is_ours_only_if_it_came_the_same_way_as_what_it_asks(
+    api: Api, queue: str, page: str, header: str
+) -> None:
+    """Whoever is between a browser and an unencrypted page of our host has written that page."""
+    scheme, host, origin, is_ours = PAGES[page]
+    cookie = {"Cookie": f"{'__Host-dawr' if scheme == 'https' else 'dawr'}={api.bearer('manager@clinic')}"}
+    named = {header: origin if header == "Origin" else f"{origin}/staff/clinic", "Host": host}
+    sent = {**cookie, **named, "X-Forwarded-Proto": scheme}
+
+    by_script = api.post(f"/v1/queues/{queue}/pause", {}, headers=sent)
+    by_form = api.post(
+        f"/v1/queues/{queue}/resume", b"", headers={**sent, "Content-Type": "application/x-www-form-urlencoded"}
+    )
+
+    if is_ours:
+        assert (by_script.status, by_form.status) == (200, 200)
+    else:
+        must_be_problem(by_script, 403, "cross-site")
+        must_be_problem(by_form, 403, "cross-site")
+
+
 @pytest.mark.parametrize("page", THEIRS)
 def test_a_bearer_needs_no_page(api: Api, queue: str, page: str) -> None:
     """A page that has no bearer cannot send one, and one that has it was given it."""
@@ -161,7 +198,7 @@ def test_a_question_about_nothing_is_not_answered(strict: Api) -> None:
 
 def test_the_host_that_is_compared_is_the_one_that_was_asked_for(api: Api, queue: str) -> None:
     """Behind a proxy the page's origin is that of the proxy, as the Host header passes it on."""
-    headers = with_cookie(api, "manager@clinic", Origin="https://queue.example", Host="queue.example")
+    headers = with_cookie(api, "manager@clinic", Origin="http://queue.example", Host="queue.example")
     elsewhere = with_cookie(api, "manager@clinic", Origin=api.url, Host="queue.example")
 
     must_be_problem(api.post(f"/v1/queues/{queue}/pause", {}, headers=elsewhere), 403, "cross-site")

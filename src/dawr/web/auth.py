@@ -116,7 +116,7 @@ class Auth:
         signed_in = await who(session) if session and session.startswith(SESSION) else None
         if signed_in is None:
             return await self._display(raw, which_token)
-        if raw.scope["method"] not in SAFE_METHODS and not is_from_our_own_page(raw):
+        if raw.scope["method"] not in SAFE_METHODS and not is_from_our_own_page(raw, self._clients):
             raise BadRequest(403, "cross-site")
         return _account(signed_in, session)
 
@@ -180,7 +180,8 @@ def calls_itself_loopback(raw: RawRequest) -> bool:
     return LOOPBACK_HOST.fullmatch(raw.headers.get(b"host", b"")) is not None
 
 
-def is_from_our_own_page(raw: RawRequest) -> bool:
+def is_from_our_own_page(raw: RawRequest, clients: Clients) -> bool:
+    """A page that came over http is none of ours over https: whoever is in between may have written it."""
     site = raw.headers.get(b"sec-fetch-site")
     if site is not None:
         return site in {b"same-origin", b"none"}
@@ -188,4 +189,11 @@ def is_from_our_own_page(raw: RawRequest) -> bool:
     # no Origin with a form of the same site, and name the page it was on.
     host = raw.headers.get(b"host", b"")
     named = raw.headers.get(b"origin") or raw.headers.get(b"referer", b"")
-    return host != b"" and named.partition(b"://")[2].partition(b"/")[0] == host
+    scheme, _, rest = named.partition(b"://")
+    ours = b"https" if clients.is_secure(raw.scope) else b"http"
+    return host != b"" and scheme == ours and _place(rest.partition(b"/")[0], scheme) == _place(host, scheme)
+
+
+def _place(host: bytes, scheme: bytes) -> bytes:
+    """Browsers leave out the port that goes without saying."""
+    return host.removesuffix(b":443" if scheme == b"https" else b":80").lower()

@@ -144,7 +144,7 @@ class Endpoint:
     async def _body(self, raw: RawRequest) -> tuple[Any, Form | None]:
         """As its type, whether it is JSON or a form. A page's own route takes forms only."""
         if is_form(raw):
-            form = await read_form(raw)
+            form = await read_form(raw, self._parts.clients)
             return form.as_a(self.route.body), form
         if self._decoder is None:
             raise BadRequest(415, "not-a-form")

@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, quote, urlsplit
 
 import msgspec
 
+from dawr.reliability.client_address import Clients
 from dawr.web.auth import is_from_our_own_page
 from dawr.web.misfits import misfit
 from dawr.web.problems import BadRequest
@@ -59,8 +60,8 @@ def is_for_a_person(raw: RawRequest) -> bool:
     return b"text/html" in raw.headers.get(b"accept", b"")
 
 
-async def read_form(raw: RawRequest) -> Form:
-    if not is_from_our_own_page(raw):
+async def read_form(raw: RawRequest, clients: Clients) -> Form:
+    if not is_from_our_own_page(raw, clients):
         if b"origin" in raw.headers or b"sec-fetch-site" in raw.headers:
             raise BadRequest(403, "cross-site")
         raise BadRequest(415, "not-json")

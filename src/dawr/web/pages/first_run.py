@@ -103,7 +103,7 @@ async def _enter(parts: Parts, request: Request[None], owner: OwnerForm) -> Resp
 async def _enter_again(parts: Parts, request: Request[None], typed: Mapping[str, str]) -> Response:
     """Whoever pressed twice, or in two tabs: the account that is there may be theirs."""
     with suppress(WrongPassword):
-        if is_from_our_own_page(request.raw):
+        if is_from_our_own_page(request.raw, parts.clients):
             return await _enter(parts, request, converted(typed, OwnerForm))
     raise BadRequest(410, "owner-exists")
 
