@@ -13,6 +13,8 @@ from tests.running import PROBLEM_FIELDS, Answer, must_be_problem
 WRITES = [name for name, (method, _, _) in OPERATIONS.items() if method != "GET"]
 OURS = [name for name in WRITES if OPERATIONS[name][1].startswith("/v1/")]
 AT_DOORS = [name for name in WRITES if name not in OURS]
+WITHOUT_PASSWORD = {"login", "admin-login"}
+"""They are asked with a body that lacks it."""
 OF_PEOPLE = {"set-up-venue", "change-password"}
 """Asked with a session; all others with a token, which no sign-out ends."""
 
@@ -34,8 +36,6 @@ NOT_JSON = {
     "nested without end": b"[" * 30_000,
     "nested deeply": b'{"a":' * 5_000 + b"1" + b"}" * 5_000,
 }
-NO_FIELDS_OF_A_DOOR = {"not UTF-8", "nested deeply"}
-"""A door does not look at what it does not know."""
 
 ODD_VALUES: list[object] = [
     None,
@@ -102,8 +102,7 @@ def test_a_body_that_is_not_json_is_refused(api: Api, things: Things, name: str)
     for what, body in NOT_JSON.items():
         answer = ask(api, things, name, body)
         must_be_told(answer, what)
-        if name in OURS or what not in NO_FIELDS_OF_A_DOOR:
-            assert answer.json["code"] in {"malformed-json", "invalid-body"}, what
+        assert answer.json["code"] in {"malformed-json", "invalid-body"}, what
 
 
 @pytest.mark.parametrize("name", WRITES)
@@ -145,6 +144,51 @@ def test_an_unknown_field_is_nothing_to_a_door(api: Api, things: Things, name: s
 def test_another_kind_of_body_is_refused(api: Api, things: Things, name: str) -> None:
     for kind in ("text/plain", "application/xml", "application/x-www-form-urlencoded", "nonsense", "application/jsonx"):
         must_be_problem(ask(api, things, name, b"{}", Content_Type=kind), 415, "not-json")
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_body_of_no_kind_is_refused(api: Api, things: Things, name: str) -> None:
+    """Any page of any site may send one without asking first."""
+    must_be_problem(ask(api, things, name, b"{}", Content_Type=""), 415, "not-json")
+    must_be_told(ask(api, things, name, b"", Content_Type=""), "empty")
+
+
+@pytest.mark.parametrize("name", [name for name in WRITES if name not in WITHOUT_PASSWORD])
+def test_a_field_that_is_given_twice_is_refused_by_its_name(api: Api, things: Things, name: str) -> None:
+    valid = asked_for(things)[name].body
+    assert isinstance(valid, dict)
+    field, value = next(iter(valid.items()), ("nothing is asked for here", 1))
+
+    body = f'{{"{field}":{json.dumps(value)},{json.dumps(valid or {field: value})[1:]}'
+
+    answer = ask(api, things, name, body.encode())
+
+    must_be_problem(answer, 422, "invalid-body")
+    assert (answer.json["field"], answer.json["why"]) == (field, "repeated" if valid or name in AT_DOORS else "unknown")
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "field"),
+    [
+        ("take-ticket", '{"visitor":"Amna","party_size":1,"visitor":"Basma"}', "visitor"),
+        ("take-ticket", '{"visitor":"Amna","\\u0076isitor" : "Basma"}', "visitor"),
+        ("set-up-venue", '{"name":{"en":"A clinic","ar":"a","en":"Another"}}', "en"),
+        ("set-up-venue", '{"queues":[{"id":"a","name":{"en":"a"}},{"id":"b","name":{"en":"b"},"id":"c"}]}', "id"),
+        ("queue-enter", '{"clinic":"lab","user":"Amna","user":"Basma"}', "user"),
+        ("queue-enter", '{"clinic":"lab","user":"Amna","more":[{"a":1,"b":{},"a":2}]}', "a"),
+    ],
+)
+def test_a_field_is_given_twice_however_deep_and_however_it_is_written(
+    api: Api, things: Things, name: str, body: str, field: str
+) -> None:
+    if name == "set-up-venue":
+        rest = {other: value for other, value in things.set_up.items() if not body.startswith(f'{{"{other}"')}
+        body = f"{body[:-1]},{json.dumps(rest)[1:]}"
+
+    answer = ask(api, things, name, body.encode())
+
+    must_be_problem(answer, 422, "invalid-body")
+    assert (answer.json["field"], answer.json["why"]) == (field, "repeated")
 
 
 @pytest.mark.parametrize("name", OPERATIONS)

@@ -44,6 +44,15 @@ def test_a_new_file_can_be_applied_as_it_is_and_takes_people_at_once(
         assert (joined.status, joined.json["place"]["number"]) == (201, 1)
 
 
+def test_a_file_that_gives_something_twice_is_refused(embedded: Installation) -> None:
+    twice = venue_document({"id": "lab"}).replace('"id": "lab"', '"id": "lab", "id": "xray"')
+
+    applied = embedded.dawr("venue", "apply", "-", stdin=twice)
+
+    assert applied.exit_code == 1
+    assert "Id: this is given more than once" in applied.complained
+
+
 @pytest.mark.parametrize("kind", ["clinic", "restaurant", "office"])
 def test_what_the_comments_of_a_new_file_propose_can_be_applied_too(
     embedded: Installation, tmp_path: Path, kind: str

@@ -225,7 +225,8 @@ def connected(clinic: DawrServer) -> socket.socket:
 
 def entry(queue: str, user: str) -> bytes:
     body = json.dumps({"clinic": queue, "user": user}).encode()
-    head = f"POST /api/v1/queue/enter HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
+    said = f"Content-Type: application/json\r\nContent-Length: {len(body)}"
+    head = f"POST /api/v1/queue/enter HTTP/1.1\r\nHost: x\r\n{said}\r\n\r\n"
     return head.encode() + body
 
 

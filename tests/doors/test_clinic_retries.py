@@ -119,6 +119,7 @@ def test_two_keys_on_one_request_are_refused(clinic: DawrServer, client: Client,
     body = json.dumps({"clinic": queue, "user": "Amna"}).encode()
     connection = HTTPConnection("127.0.0.1", clinic.port, timeout=60)
     connection.putrequest("POST", "/api/v1/queue/enter")
+    connection.putheader("Content-Type", "application/json")
     for name, value in (("Idempotency-Key", "one"), ("Idempotency-Key", "two"), ("Content-Length", str(len(body)))):
         connection.putheader(name, value)
     connection.endheaders(body)

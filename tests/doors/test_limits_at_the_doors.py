@@ -244,6 +244,7 @@ def test_several_lines_of_the_header_are_one_list(demo: DawrServer, somebody: Kn
     connection.putrequest("POST", JOIN)
     for address in ("203.0.113.77", somebody.address):
         connection.putheader("X-Forwarded-For", address)
+    connection.putheader("Content-Type", "application/json")
     connection.putheader("Content-Length", str(len(body)))
     connection.endheaders(body)
 

@@ -30,7 +30,7 @@ def look(server: DawrServer, link: str) -> Answer:
 
 def links(server: DawrServer, many: int) -> list[str]:
     with Client(server.url) as client:
-        taken = [client.ask("/v1/queues/clinic:lab/tickets", method="POST", body=b"{}") for _ in range(many)]
+        taken = [client.post("/v1/queues/clinic:lab/tickets", {}) for _ in range(many)]
     return [answer.json["link"] for answer in taken]
 
 

@@ -16,7 +16,8 @@ from dawr.domain import Venue
 from dawr.domain.venue import VenueKind
 from dawr.operations.snapshots import LookAtVenue
 from dawr.settings import Settings
-from dawr.web.misfits import misfit
+from dawr.web.misfits import given_twice, misfit
+from dawr.web.repeated_keys import RepeatedKey, must_name_each_once
 from dawr.web.wording import ENGLISH, say, words_in
 
 
@@ -74,6 +75,8 @@ def _described(document: bytes, name: str) -> Venue:
         return msgspec.convert({"id": "", **_read(document)}, Venue)
     except msgspec.ValidationError as error:
         why = say(words_in(ENGLISH).misfits, misfit(error, Venue), ENGLISH)
+    except RepeatedKey as error:
+        why = say(words_in(ENGLISH).misfits, given_twice(error.key), ENGLISH)
     except (msgspec.DecodeError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         why = f"it cannot be read: {error}."
     raise click.ClickException(f"{name} does not describe a venue: {why}")
@@ -82,7 +85,9 @@ def _described(document: bytes, name: str) -> Venue:
 def _read(document: bytes) -> dict[str, Any]:
     """What begins with a bracket is JSON: no venue's TOML does."""
     if document.lstrip().startswith((b"{", b"[")):
-        return msgspec.json.decode(document, type=dict[str, Any])
+        described = msgspec.json.decode(document, type=dict[str, Any])
+        must_name_each_once(document)
+        return described
     return tomllib.loads(document.decode("utf-8-sig"))
 
 

@@ -31,6 +31,10 @@ def misfit(error: msgspec.ValidationError, kind: type[Any]) -> dict[str, Fact]:
     return {"field": _field(path), **_told(expected, "missing" if missing else _why(sentence, expected))}
 
 
+def given_twice(key: str) -> dict[str, Fact]:
+    return {"field": _field(key), "why": "repeated"}
+
+
 def _field(path: str) -> str:
     """As it can be told: whoever sends a field names it, at any length and in any characters."""
     begins = path.lstrip(".")[: 4 * LONGEST_FIELD]

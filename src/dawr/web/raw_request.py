@@ -11,8 +11,9 @@ from dawr.domain import AccountId, Role, TokenKind, VenueId
 from dawr.domain.staff import at_least
 from dawr.reliability.asgi import Receive, Scope
 from dawr.reliability.idempotency import ANONYMOUS
-from dawr.web.misfits import misfit
+from dawr.web.misfits import given_twice, misfit
 from dawr.web.problems import BadRequest
+from dawr.web.repeated_keys import RepeatedKey, must_name_each_once
 from dawr.web.server.answering import rest_of_body
 from dawr.web.wording import ENGLISH, LANGUAGES, preferred
 
@@ -99,17 +100,27 @@ ANYBODY = Caller(actor="visitor")
 
 
 async def read_json(raw: RawRequest, decoder: msgspec.json.Decoder[T]) -> T:
-    """The body as its type. No body at all is an empty one."""
+    """The body as its type. No body at all is an empty one. What is not said to be JSON, any site's page may send."""
     kind = raw.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
     if kind not in {b"application/json", b""}:
         raise BadRequest(415, "not-json")
-    body = await read_body(raw) or b"{}"
+    body = await read_body(raw)
+    if body and not kind:
+        raise BadRequest(415, "not-json")
+    return _decoded(body or b"{}", decoder)
+
+
+def _decoded(body: bytes, decoder: msgspec.json.Decoder[T]) -> T:
     try:
-        return decoder.decode(body)
+        given = decoder.decode(body)
+        must_name_each_once(body)
     except msgspec.ValidationError as error:
         raise BadRequest(422, "invalid-body", **misfit(error, decoder.type)) from error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except RepeatedKey as error:
+        raise BadRequest(422, "invalid-body", **given_twice(error.key)) from error
+    except (ValueError, RecursionError) as error:  # msgspec's own errors among them
         raise BadRequest(400, "malformed-json", byte=_byte_of(error)) from error
+    return given
 
 
 def _byte_of(error: Exception) -> int | None:
