@@ -1,5 +1,6 @@
 """Venues over HTTP: what anybody may know, and the set-up document of those who run them."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -202,6 +203,72 @@ def test_a_set_up_that_does_not_fit_changes_nothing(api: Api, slug: str, fault: 
     assert changing.json["code"] in {"invalid-body", "invalid-value"}
     assert api.get(f"/v1/venues/{slug}/set-up", by=OWNER).json == before
     must_be_problem(api.get(f"/v1/venues/{unmade}"), 404, "unknown-venue")
+
+
+HOURS = {"week": [["08:00-16:00"], [], [], [], [], [], []], "exceptions": {"2026-12-31": []}}
+QUEUE = {"id": "main", "name": {"en": "Main"}, "prefix": "M", "aliases": ["first"], "floor": "2", "room": "201"}
+FULL: dict[str, Any] = {
+    "name": {"en": "A new place"},
+    "zone": "Asia/Qatar",
+    "kind": "office",
+    "queues": [{**QUEUE, "state": "open", "audience": "any", "hours": HOURS}],
+    "desks": [{"id": "desk-1", "name": {"en": "Desk 1"}, "queues": ["main"]}],
+    "journeys": [
+        {"id": "all", "name": {"en": "All"}, "aliases": ["whole"], "audience": "any", "fixed": [{"queue": "main"}]}
+    ],
+    "walking_minutes": {"2": {"3": 1}},
+    "code_prefix": "NEW",
+    "language": "en",
+    "digits": "latin",
+    "display": "open",
+}
+CANNOT_BE_SHOWN = {
+    "a control character": "a\x07b",
+    "a line break": "a\nb",
+    "a mark that turns the direction": "\u202egnp.exe",
+    "an isolate": "a\u2066b",
+    "nothing that is seen": "\u200b",
+    "20 kB": "x" * 20_000,
+}
+
+
+def everywhere(document: Any, text: str) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - any JSON
+    """The document with one of its texts, or of the names that it gives itself, replaced; and what was there."""
+    if isinstance(document, str):
+        yield document, text
+    elif isinstance(document, list):
+        for place, inner in enumerate(document):
+            for what, changed in everywhere(inner, text):
+                yield what, [*document[:place], changed, *document[place + 1 :]]
+    elif isinstance(document, dict):
+        for name, inner in document.items():
+            yield from ((what, {**document, name: changed}) for what, changed in everywhere(inner, text))
+            yield name, {text if other == name else other: value for other, value in document.items()}
+
+
+def test_the_whole_of_a_set_up_is_taken(api: Api, slug: str) -> None:
+    assert put(api, slug, FULL).status == 200
+
+
+@pytest.mark.parametrize("kind", CANNOT_BE_SHOWN)
+def test_no_text_of_a_set_up_has_what_cannot_be_shown_or_has_no_end(api: Api, slug: str, kind: str) -> None:
+    before = api.get(f"/v1/venues/{slug}/set-up", by=OWNER).json
+
+    for what, changed in everywhere(FULL, CANNOT_BE_SHOWN[kind]):
+        answer = put(api, slug, changed)
+
+        assert (answer.status, answer.json["code"]) in {(422, "invalid-value"), (422, "invalid-body")}, what
+        must_be_problem(answer, 422, answer.json["code"])
+        assert answer.json["field"], what
+        assert len(answer.body) < 2000, what
+    assert api.get(f"/v1/venues/{slug}/set-up", by=OWNER).json == before
+
+
+@pytest.mark.parametrize("name", ["می\u200cخواهم", "👩\u200d⚕️ Doctor", "عيادة", "x" * 128])
+def test_names_are_written_as_people_write_them(api: Api, slug: str, name: str) -> None:
+    queue = {**QUEUE, "name": {"en": name}, "floor": "الطابق ٢", "room": ""}
+
+    assert put(api, slug, a_set_up(name={"en": name, "zh-Hant-TW": name}, queues=[queue])).status == 200
 
 
 def test_a_queue_that_gave_a_number_is_closed_and_never_removed(api: Api, slug: str) -> None:

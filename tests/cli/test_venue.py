@@ -95,6 +95,34 @@ def test_a_document_that_describes_no_venue_is_refused(embedded: Installation, d
     assert sentence in done.complained
 
 
+@pytest.mark.parametrize("text", ["\\u0007", "\\u202e2", "x" * 20_000])
+def test_a_text_that_cannot_be_shown_or_has_no_end_is_refused_by_its_field(embedded: Installation, text: str) -> None:
+    document = venue_document({"id": "lab", "floor": "FLOOR", "name": {"en": "NAME"}})
+
+    floor = embedded.dawr("venue", "apply", "-", stdin=document.replace("FLOOR", text))
+    name = embedded.dawr("venue", "apply", "-", stdin=document.replace("NAME", text))
+
+    assert (floor.exit_code, name.exit_code) == (1, 1)
+    assert "Floor of queue lab: write 1 to 64 characters that can be shown." in floor.complained
+    assert "The queue lab needs a name in at least one language, in 1 to 128 characters" in name.complained
+
+
+def test_a_venue_that_was_set_up_with_such_a_text_before_goes_on_and_is_asked_for_another(
+    installation: Installation,
+) -> None:
+    installation.create_venue({"id": "lab", "floor": "FLOOR"})
+    installation.rows("UPDATE venues SET document = replace(document, 'FLOOR', '\\u202e2')")
+
+    paused = installation.dawr("queue", "pause", "lab")
+    shown = installation.dawr("venue", "show", "clinic")
+    applied = installation.dawr("venue", "apply", "-", stdin=shown.said)
+    mended = installation.dawr("venue", "apply", "-", stdin=shown.said.replace("\u202e", ""))
+
+    assert json.loads(shown.said)["queues"][0]["floor"] == "\u202e2"
+    assert (paused.exit_code, applied.exit_code, mended.exit_code) == (0, 1, 0)
+    assert "Floor of queue lab" in applied.complained
+
+
 def test_a_running_server_refuses_a_document_with_the_same_sentence(embedded: Installation) -> None:
     embedded.create_venue({"id": "lab"}, {"id": "eye"})
     embedded.take_numbers(1)

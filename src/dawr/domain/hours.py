@@ -112,7 +112,7 @@ def checked(hours: Hours) -> Hours:
                 raise InvalidValue("hours", "spans-overlap", span=written(earlier), other=written(later))
     for exception in hours.exceptions:
         if not _is_iso_date(exception):
-            raise InvalidValue("hours", "date", date=exception)
+            raise InvalidValue("hours", "date", date=exception[:LONGEST_SHOWN])
     return hours
 
 

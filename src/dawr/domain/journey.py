@@ -12,6 +12,7 @@ import msgspec
 from dawr.domain import queue as queues
 from dawr.domain.errors import InvalidValue, NotForThisAudience, UnknownJourney
 from dawr.domain.queue import Audience, Queue, QueueId
+from dawr.domain.text import can_be_shown
 
 LONGEST_WORD = 64
 MOST_STAGES = 50
@@ -90,6 +91,9 @@ def check(journeys: Iterable[Journey], known: Mapping[QueueId, Queue]) -> None:
 
 
 def check_walks(walks: Walks) -> None:
+    for floor in (floor for start, ways in walks.items() for floor in (start, *ways)):
+        if not can_be_shown(floor, most=queues.LONGEST_PLACE):
+            raise InvalidValue("walking_minutes", "text", most=queues.LONGEST_PLACE)
     for minutes in (minutes for ways in walks.values() for minutes in ways.values()):
         if not 0 <= minutes <= LONGEST_WALK_MINUTES:
             raise InvalidValue("walking_minutes", "range", least=0, most=LONGEST_WALK_MINUTES)
@@ -98,14 +102,15 @@ def check_walks(walks: Walks) -> None:
 def _check_stages(journey: Journey, known: Mapping[QueueId, Queue]) -> None:
     queues.must_have_name("journey", journey.id, journey.name)
     for alias in journey.aliases:
-        if not 0 < len(alias.strip()) <= LONGEST_WORD or not alias.isprintable():
+        if not can_be_shown(alias, most=LONGEST_WORD):
             raise InvalidValue("journeys", "journey-alias", journey=journey.id, most=LONGEST_WORD)
     if not 1 <= len(journey.stages) <= MOST_STAGES:
         raise InvalidValue("journeys", "journey-stages", journey=journey.id, most=MOST_STAGES)
     codes = [stage.queue for stage in journey.stages]
     for place, code in enumerate(codes):
         if code not in known:
-            raise InvalidValue("journeys", "journey-leads-nowhere", journey=journey.id, queue=code)
+            shown = code[: queues.LONGEST_CODE]
+            raise InvalidValue("journeys", "journey-leads-nowhere", journey=journey.id, queue=shown)
         if code in codes[:place]:
             raise InvalidValue("journeys", "journey-leads-twice", journey=journey.id, queue=code)
         if not is_for(known[code].audience, journey.audience):

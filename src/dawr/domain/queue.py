@@ -14,6 +14,7 @@ from dawr.domain import hours as opening_hours
 from dawr.domain.day import local_time
 from dawr.domain.errors import InvalidValue, OutsideHours, QueueClosed, QueueInWrongState, QueuePaused
 from dawr.domain.hours import Hours
+from dawr.domain.text import LONGEST_LANGUAGE, LONGEST_NAME, can_be_shown
 
 QueueId = NewType("QueueId", str)
 """The queue's code in lower case, `lab`: unique in its venue, and never changed."""
@@ -98,6 +99,8 @@ LONGEST_CODE = 32
 CODE: Final = re.compile(rf"[a-z0-9][a-z0-9_-]{{0,{LONGEST_CODE - 1}}}")
 """What begins with a hyphen would be an option to every command that it is given to."""
 LONGEST_PREFIX = 4
+LONGEST_PLACE = 64
+"""Of a floor or a room."""
 LARGEST_CAPACITY = 100_000
 MOST_NEAR_TURN = 100
 LONGEST_SERVICE_SECONDS = 8 * 60 * 60
@@ -111,9 +114,7 @@ TIMERS: Final[Mapping[str, tuple[int, int]]] = {
 
 def checked(queue: Queue) -> Queue:
     """The queue itself, or a sentence about what is wrong with it. Its codes are the venue's to check."""
-    must_have_name("queue", queue.id, queue.name)
-    if len(queue.prefix) > LONGEST_PREFIX or not queue.prefix.isprintable():
-        raise InvalidValue("prefix", "queue-prefix", queue=queue.id, most=LONGEST_PREFIX)
+    _check_texts(queue)
     if queue.capacity is not None and not 0 <= queue.capacity <= LARGEST_CAPACITY:
         raise InvalidValue("capacity", "range-of-queue", queue=queue.id, least=0, most=LARGEST_CAPACITY)
     if not 0 <= queue.reserve <= LARGEST_CAPACITY:
@@ -133,12 +134,23 @@ def checked(queue: Queue) -> Queue:
     return queue
 
 
+def _check_texts(queue: Queue) -> None:
+    must_have_name("queue", queue.id, queue.name)
+    if queue.prefix and not can_be_shown(queue.prefix, most=LONGEST_PREFIX):
+        raise InvalidValue("prefix", "queue-prefix", queue=queue.id, most=LONGEST_PREFIX)
+    for place, text in (("floor", queue.floor), ("room", queue.room)):
+        if text and not can_be_shown(text, most=LONGEST_PLACE):
+            raise InvalidValue(place, "text-of-queue", queue=queue.id, most=LONGEST_PLACE)
+
+
 def must_have_name(kind: str, code: str, name: Mapping[str, str]) -> None:
     """In at least one language, and in each something that can be shown."""
-    if not name or not all(language.strip() and text.strip() and text.isprintable() for language, text in name.items()):
-        raise InvalidValue("name", "name-of", kind=kind, code=code)
+    if not name or not all(
+        can_be_shown(language, most=LONGEST_LANGUAGE) and can_be_shown(text) for language, text in name.items()
+    ):
+        raise InvalidValue("name", "name-of", kind=kind, code=code, most=LONGEST_NAME)
 
 
 def must_be_code(kind: str, code: str) -> None:
     if not CODE.fullmatch(code):
-        raise InvalidValue(kind, "code", code=code, kind=kind, most=LONGEST_CODE)
+        raise InvalidValue(kind, "code", code=code[:LONGEST_CODE], kind=kind, most=LONGEST_CODE)

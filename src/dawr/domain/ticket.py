@@ -15,6 +15,7 @@ import msgspec
 from dawr.domain.day import Day
 from dawr.domain.errors import Fact, InvalidValue, TicketInWrongState
 from dawr.domain.queue import QueueId
+from dawr.domain.text import JOINERS
 from dawr.domain.venue import DeskId, VenueId
 
 TicketId = NewType("TicketId", str)
@@ -251,8 +252,6 @@ def successor(ticket_id: str, venue_id: VenueId, now: int, version: int) -> Tick
 
 LONGEST_VISITOR = 128
 LARGEST_PARTY = 20
-JOINERS = {0x200C: None, 0x200D: None}
-"""Invisible, but part of how Persian names and some emoji are written."""
 
 
 def checked_visitor(visitor: str, *, field: str = "visitor", most: int = LONGEST_VISITOR) -> str:

@@ -6,6 +6,7 @@ import msgspec
 
 from dawr.domain.errors import InvalidValue
 from dawr.domain.staff import Role
+from dawr.domain.text import can_be_shown
 from dawr.domain.venue import VenueId
 
 TokenId = NewType("TokenId", str)
@@ -52,7 +53,7 @@ def checked_role(kind: TokenKind, role: Role | None) -> Role:
 
 def checked_name(name: str) -> str:
     trimmed = name.strip()
-    if not 1 <= len(trimmed) <= LONGEST_NAME or not trimmed.isprintable():
+    if not can_be_shown(trimmed, most=LONGEST_NAME):
         raise InvalidValue("name", "token-name", most=LONGEST_NAME)
     return trimmed
 

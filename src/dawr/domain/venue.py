@@ -15,6 +15,7 @@ from dawr.domain import queue as queues
 from dawr.domain.day import Day, end_of_day, later_of, service_day
 from dawr.domain.digits import LONGEST_PIN, digits_for
 from dawr.domain.errors import InvalidValue, UnknownDesk, UnknownQueue, UnknownVenue, VenueInactive
+from dawr.domain.hours import LONGEST_SHOWN
 from dawr.domain.journey import Journey
 from dawr.domain.queue import Audience, Queue, QueueId
 
@@ -179,7 +180,7 @@ def checked(venue: Venue, *, before: Venue | None = None) -> Venue:
             queues.must_be_code(kind, code)
     queues.must_have_name("venue", venue.slug, venue.name)
     if venue.zone not in available_timezones() - ZONES_OF_NO_PLACE:
-        raise InvalidValue("zone", "zone", zone=venue.zone)
+        raise InvalidValue("zone", "zone", zone=venue.zone[:LONGEST_SHOWN])
     if not 0 <= venue.day_start <= LATEST_DAY_START:
         raise InvalidValue("day_start", "day-start")
     if venue.hue is not None and not 0 <= venue.hue <= LARGEST_HUE:
@@ -223,6 +224,6 @@ def _check_desks(venue: Venue) -> None:
             raise InvalidValue("desks", "two-desks", desk=desk.id)
         for place, queue in enumerate(desk.queues):
             if queue not in known:
-                raise InvalidValue("desks", "desk-serves-nothing", desk=desk.id, queue=queue)
+                raise InvalidValue("desks", "desk-serves-nothing", desk=desk.id, queue=queue[:LONGEST_SHOWN])
             if queue in desk.queues[:place]:
                 raise InvalidValue("desks", "desk-serves-twice", desk=desk.id, queue=queue)

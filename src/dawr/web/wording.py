@@ -24,7 +24,7 @@ from dawr.domain import Desk, Queue, Venue
 from dawr.domain.day import local_time
 from dawr.domain.digits import SCRIPTS
 from dawr.domain.errors import Refused
-from dawr.domain.ticket import JOINERS
+from dawr.domain.text import JOINERS
 from dawr.domain.venue import Digits
 
 Message: TypeAlias = str | Mapping[str, "Message"]
