@@ -127,6 +127,17 @@ def test_what_is_looked_at_can_be_sent_back_and_changes_nothing(api: Api, slug: 
     assert api.audit(slug, by=OWNER) == before
 
 
+def test_a_venue_is_changed_by_its_id_too_and_keeps_its_slug(api: Api, slug: str) -> None:
+    venue_id = api.get(f"/v1/venues/{slug}/set-up", by=OWNER).json["id"]
+
+    changed = put(api, venue_id, a_set_up(name={"en": "By its id"}))
+    by_another = put(api, venue_id, a_set_up(), "owner@bistro")
+
+    assert (changed.status, changed.json["slug"], changed.json["id"]) == (200, slug, venue_id)
+    assert api.get(f"/v1/venues/{slug}").json["name"] == {"en": "By its id"}
+    must_be_problem(by_another, 404, "unknown-venue")
+
+
 def test_a_change_is_one_event_and_is_seen_at_once(api: Api, slug: str) -> None:
     before = api.audit(slug, by=OWNER)
 

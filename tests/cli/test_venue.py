@@ -123,6 +123,17 @@ def test_a_venue_that_was_set_up_with_such_a_text_before_goes_on_and_is_asked_fo
     assert "Floor of queue lab" in applied.complained
 
 
+def test_the_id_of_a_venue_is_no_slug_for_another(installation: Installation) -> None:
+    installation.create_venue({"id": "lab"})
+    [(venue_id,)] = installation.rows("SELECT venue_id FROM venues")
+
+    applied = installation.dawr("venue", "apply", "-", stdin=venue_document({"id": "lab"}, slug=venue_id))
+
+    assert applied.exit_code == 1
+    assert f"“{venue_id}” is the id of another venue: choose another slug." in applied.complained
+    assert installation.dawr("venue", "list").said == "clinic\n"
+
+
 def test_a_running_server_refuses_a_document_with_the_same_sentence(embedded: Installation) -> None:
     embedded.create_venue({"id": "lab"}, {"id": "eye"})
     embedded.take_numbers(1)

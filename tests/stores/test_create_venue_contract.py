@@ -12,6 +12,7 @@ import pytest
 from dawr.accounts.create_venue import create_owned_venue, create_venue
 from dawr.bootstrap.system import SystemIds
 from dawr.domain.account import Account, AccountId
+from dawr.domain.errors import InvalidValue
 from dawr.domain.events import Event, Origin
 from dawr.domain.staff import StaffMember
 from dawr.domain.venue import Head, Venue
@@ -58,6 +59,35 @@ async def test_a_venue_begins_with_its_owner_and_the_event_that_says_who_made_it
     )
     assert await store.accounts.has_owner()
     assert await store.faults() == []
+
+
+class OnceUnlucky(SystemIds):
+    """The first id that it makes is this one."""
+
+    def __init__(self, code: str) -> None:
+        self._codes = [code]
+
+    def venue_code(self) -> str:
+        return self._codes.pop() if self._codes else super().venue_code()
+
+
+def called(slug: str) -> Venue:
+    return msgspec.structs.replace(a_venue(), slug=slug)
+
+
+async def test_no_slug_is_another_venues_id_and_no_id_is_anothers_slug(
+    store: Store, engine: Engine, clock: DrivenClock
+) -> None:
+    first = await create_venue(store, clock, SystemIds(), called("clinic"))
+
+    with pytest.raises(InvalidValue, match="slug-is-id"):
+        await create_venue(store, clock, SystemIds(), called(first.id))
+    with pytest.raises(InvalidValue, match="slug-is-id"):
+        await owned_by_amna(store, clock, called(first.id))
+    second = await create_venue(store, clock, OnceUnlucky("clinic"), called("eye-clinic"))
+
+    assert await store.venue_ids() == {"clinic": first.id, "eye-clinic": second.id}
+    assert [await engine.find_venue(name) for name in ("clinic", second.id)] == [first.id, second.id]
 
 
 async def test_what_happens_next_is_the_second_event(store: Store, engine: Engine, clock: DrivenClock) -> None:

@@ -11,6 +11,7 @@ from unicodedata import normalize
 import msgspec
 
 from dawr.domain import Account, Day, Head, Origin, Queue, QueueId, Venue, VenueId
+from dawr.domain.errors import InvalidValue
 from dawr.domain.queue import LONGEST_CODE
 from dawr.domain.venue import checked
 from dawr.operations.people import AddStaff
@@ -33,7 +34,7 @@ def nothing_kept(_: Venue, __: int) -> None:
 
 async def create_venue(store: Store, clock: Clock, ids: Ids, venue: Venue) -> Venue:
     """The venue as it was made, without an owner and before anything has happened; its slug must be free."""
-    new, head = _new(venue, clock(), ids)
+    new, head = await _new(store, venue, clock(), ids)
     await store.add_venue(new, head)
     return new
 
@@ -43,7 +44,7 @@ async def create_owned_venue(
 ) -> Venue:
     """The venue as it was made, whose first event is that this account owns it; its slug must be free."""
     now = clock()
-    new, head = _new(venue, now, ids)
+    new, head = await _new(store, venue, now, ids)
     tx = Transaction(new, head, now=now)
     tx.absorb(Wants(rows={STAFF: set()}), Rows(), depth=1)  # nobody works there yet
     tx.begin(origin)
@@ -63,6 +64,13 @@ def first_queue(name: str, language: str, *, usual: str) -> Queue:
     return Queue(QueueId(code or USUAL_CODE), {language: name or usual}, prefix=prefix)
 
 
-def _new(venue: Venue, now: int, ids: Ids) -> tuple[Venue, Head]:
-    new = checked(msgspec.structs.replace(venue, id=VenueId(ids.venue_code())))
+async def _new(store: Store, venue: Venue, now: int, ids: Ids) -> tuple[Venue, Head]:
+    """A venue is found by its slug or its id, so neither may be another's other."""
+    known = await store.venue_ids()
+    if venue.slug in known.values():
+        raise InvalidValue("slug", "slug-is-id", slug=venue.slug)
+    code = ids.venue_code()
+    while code in known:
+        code = ids.venue_code()
+    new = checked(msgspec.structs.replace(venue, id=VenueId(code)))
     return new, Head(new.id, ids.epoch(), new.day_at(now, reached=Day("")), version=0, config_version=0)

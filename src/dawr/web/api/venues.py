@@ -71,8 +71,8 @@ async def look_at_set_up(parts: Parts, request: Request[NoInput]) -> Response:
 
 
 async def set_up(parts: Parts, request: Request[SetUpInput]) -> Reply:
-    """Change the venue with this slug, or make it: then whoever made it owns it."""
-    venue_id, wanted = request.venue_id, request.given.venue(request.params["venue"])
+    """Change the venue with this slug or id, or make one with this slug: then whoever made it owns it."""
+    venue_id, wanted = request.venue_id, request.given.venue(request.venue)
     if not venue_id:
         try:
             return await _create(parts, request, wanted)
