@@ -86,6 +86,10 @@ def test_what_was_done_last_is_undone_and_what_was_done_before_from_its_list(des
     assert "Waiting1" in desk.text()
 
 
+def test_where_nothing_was_done_yet_the_list_says_so(desk: Desk) -> None:
+    assert "Nothing was done here yet." in desk.text("/latest")
+
+
 def test_whoever_was_called_goes_back_first_or_last_or_to_another_queue(desk: Desk) -> None:
     taken = [desk.take("lab") for _ in range(3)]
     first = f"/tickets/{taken[0]['ticket']}"

@@ -324,6 +324,21 @@ def test_kinds_and_actions_have_their_words(language: str) -> None:
         assert not re.search("venue|queue|skip", sentence_of(refusal, language)), refusal
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_everything_that_a_template_says_has_words(language: str) -> None:
+    words = words_in(language)
+    said = {
+        (template.stem.partition("_")[0], template.stem, name)
+        for template in (SOURCE / "web" / "templates").glob("*.html")
+        for name in re.findall(r'say\("([a-z0-9-]+)"[,)]', template.read_text(encoding="utf-8"))
+    }
+
+    known = [{**words.pages, **words.screens.get(begun, {}), **words.screens.get(stem, {})} for begun, stem, _ in said]
+
+    assert len(said) > 100
+    assert [what for what, names in zip(said, known, strict=True) if what[2] not in names] == []
+
+
 def test_every_limit_is_told_in_words_of_its_own_or_is_so_many_in_a_minute() -> None:
     policies = {
         str(call.args[0].value): ast.unparse(call.args[2])
