@@ -56,7 +56,7 @@ def page(
     hidden = partial(_hidden, parts.ids.token)
     body = rendered(name, language or language_of(raw, venue), venue=venue, hidden=hidden, **facts)
     asked_for = raw.language_asked_for if language is None else None  # a screen that has its own is no switch
-    switched = () if asked_for is None else (_kept(asked_for),)
+    switched = () if asked_for is None else (_kept(asked_for, secure=parts.clients.is_secure(raw.scope)),)
     return Response(status, body, (*headers, *switched, SAME_ORIGIN, BY_LANGUAGE), HTML)
 
 
@@ -147,9 +147,10 @@ def _hidden(new_key: Callable[[], str], then: str = "") -> Markup:
     return field.format(KEY, new_key()) + (field.format(THEN, then) if then else "")
 
 
-def _kept(language: str) -> Header:
+def _kept(language: str, *, secure: bool) -> Header:
     """The switch, for the pages that are opened next."""
-    text = f"dawr-language={language}; Path=/; Max-Age={YEAR_SECONDS}; HttpOnly; SameSite=Lax"
+    attributes = f"Path=/; Max-Age={YEAR_SECONDS}; HttpOnly; SameSite=Lax{'; Secure' if secure else ''}"
+    text = f"dawr-language={language}; {attributes}"
     return (b"set-cookie", text.encode())
 
 
