@@ -9,7 +9,7 @@ import asyncio
 import functools
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
-from hashlib import sha256
+from hashlib import blake2b
 from typing import Any, NamedTuple, ParamSpec
 
 from dawr.reliability.idempotency.answers import Answer, Claim, ClaimLost, InProgress, KeyReused, Reply
@@ -27,12 +27,14 @@ LONGEST_PAUSE_SECONDS = 0.2
 BEATS_PER_LEASE = 3
 PURGED_AT_ONCE = 500
 MOST_STEPS = 100
+DIGEST_BYTES = 8
 
 
 class Idempotency:
     """Does what is claimed once. `clock` gives milliseconds since 1970.
 
     `count` is told what happened: run, take_over, replay, conflict, in_progress, failed, lost.
+    With a `secret`, 64 bytes at most, log lines tell keys apart.
     """
 
     def __init__(
@@ -42,12 +44,21 @@ class Idempotency:
         *,
         patience_ms: int = PATIENCE_MS,
         count: Callable[[str], None] = lambda _: None,
+        secret: bytes | None = None,
     ) -> None:
         self.records = records
+        self._secret = secret
         self._clock = clock
         self._patience_ms = patience_ms
         self._count = count
         self._given_up: set[asyncio.Task[None]] = set()
+
+    def named(self, claim: Claim) -> dict[str, str]:
+        """For a log line: a key may be a secret, or be guessed, so it is told by a hash that nobody else can make."""
+        if self._secret is None:
+            return {"scope": claim.key.scope}
+        hashed = blake2b(claim.key.key.encode(), digest_size=DIGEST_BYTES, key=self._secret)
+        return {"scope": claim.key.scope, "key_hash": hashed.hexdigest()}
 
     async def check(self, claim: Claim) -> Reply | None:
         """The answer that a retry would get now. None: there is none yet, and nobody is at work on it."""
@@ -97,7 +108,7 @@ class Idempotency:
                 attempt.must_be_completed()
         except ClaimLost:
             self._count("lost")
-            log.warning("idempotency.claim_lost", **_named(claim))
+            log.warning("idempotency.claim_lost", **self.named(claim))
             raise
         except Exception:
             self._count("failed")
@@ -193,11 +204,11 @@ class Idempotency:
             if await placing:
                 await self.records.change_rows("fail_claim", *claim.key, bid.fence)
         except Exception:
-            log.exception("idempotency.not_stored", **_named(claim))
+            log.exception("idempotency.not_stored", **self.named(claim))
 
     def _won(self, claim: Claim, bid: "Bid", changed: int) -> Fence:
         if not changed:
-            log.info("idempotency.race_lost", **_named(claim))
+            log.info("idempotency.race_lost", **self.named(claim))
             raise InProgress
         self._count("run")
         if bid.takes_over:
@@ -239,6 +250,7 @@ class Attempt:
         self.fence: Fence = 0 if isinstance(found, Reply) else found
         """Grows with every take-over: a system that remembers the highest can refuse whoever comes late."""
         self._records = idempotency.records
+        self._named = idempotency.named(claim)
         self._claim = claim
         self._clock = clock
         self._beating: asyncio.Task[None] | None = None
@@ -274,7 +286,7 @@ class Attempt:
             try:
                 await self._records.change_rows("fail_claim", *self._claim.key, self.fence)
             except Exception:
-                log.exception("idempotency.not_stored", **_named(self._claim))
+                log.exception("idempotency.not_stored", **self._named)
 
     def must_be_completed(self) -> None:
         if self.reply is None:
@@ -309,14 +321,9 @@ class Attempt:
                 lease_until = self._clock() + self._claim.lease_ms
                 return await self._records.change_rows("renew_claim", *self._claim.key, self.fence, lease_until) > 0
         except Exception:
-            log.exception("idempotency.not_renewed", **_named(self._claim))
+            log.exception("idempotency.not_renewed", **self._named)
             return None
 
     def _stop_beating(self) -> None:
         if self._beating is not None:
             self._beating.cancel()
-
-
-def _named(claim: Claim) -> dict[str, str]:
-    """For a log line: a key may be a secret, so it is told by its hash."""
-    return {"scope": claim.key.scope, "key_hash": sha256(claim.key.key.encode()).hexdigest()[:16]}
