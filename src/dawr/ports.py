@@ -277,6 +277,9 @@ class Store(Protocol):
     async def venue_ids(self) -> dict[str, VenueId]:
         """All venues: slug → id."""
 
+    async def venues_called(self, name: str) -> dict[str, VenueId]:
+        """The venue with this slug, and the one with this id: slug → id."""
+
     async def put_right(self, now: int) -> int:
         """This process's time, or the store's if they are more than two seconds apart."""
 

@@ -178,6 +178,16 @@ def test_a_retry_is_answered_although_the_limit_is_used_up_and_a_new_venue_is_no
     must_be_problem(another, 429, "quota-exceeded")
 
 
+def test_a_venue_is_found_although_it_was_asked_for_a_moment_before(served: Served) -> None:
+    slug, owner = a_new("place"), served.owners[4]
+    asked = [served.get(f"/v1/venues/{slug}", owner).status for _ in range(4)]
+
+    made = served.put(slug, owner)
+
+    assert (asked, made.status) == ([404] * 4, 201)
+    eventually(lambda: {served.get(f"/v1/venues/{slug}", owner).status for _ in range(8)} == {200})
+
+
 def test_whoever_was_told_that_we_are_busy_is_not_refused_when_they_ask_again(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:

@@ -138,6 +138,7 @@ KEYS: dict[str, list[Access]] = {
     "save_heads": [("heads_pkey", "venue_id")],
     "begin_epoch": [("heads_pkey", "venue_id")],
     "venues_by_id": [("venues_pkey", "venue_id")],
+    "venues_called": [("venues_pkey", "venue_id"), ("venues_slug_key", "slug")],
     "save_venues": [("venues_slug_key", "slug")],
     "answers_by_key": [("idempotency_pkey", "scope principal key")],
     "purge_answers": [("idempotency_by_expiry", "expires_at")],

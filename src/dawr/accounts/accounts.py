@@ -261,6 +261,7 @@ class Accounts:
         owned: set[VenueId] = set()
         if venue is not None:
             made = await create_owned_venue(self._all, self._clock, self._ids, venue, owner=account, origin=FIRST_RUN)
+            self._engine.meet(made)
             owned.add(made.id)
         for venue_id in set((await self._all.venue_ids()).values()) - owned:
             owner = AddStaff(account.account_id, name, "owner", None)
@@ -275,9 +276,11 @@ class Accounts:
         if account is None:
             raise UnknownStaff("")
         with self._dropping():
-            return await create_owned_venue(
+            made = await create_owned_venue(
                 self._all, self._clock, self._ids, venue, owner=account, origin=origin, kept=kept
             )
+        self._engine.meet(made)
+        return made
 
     # Inside
 

@@ -88,11 +88,13 @@ class Dawr(msgspec.Struct, frozen=True, kw_only=True):
 
     async def set_up(self, venue: Venue) -> VenueId:
         """Make the venue, or change the one that has its slug."""
-        existing = (await self.store.venue_ids()).get(venue.slug)
+        existing = (await self.store.venues_called(venue.slug)).get(venue.slug)
         if existing is not None:
             await self.engine.do(existing, SetUp(venue), origin=COMMAND_LINE)
             return existing
-        return (await create_venue(self.store, now, self.ids, venue)).id
+        made = await create_venue(self.store, now, self.ids, venue)
+        self.engine.meet(made)
+        return made.id
 
     async def change_queue(self, change: QueueChange) -> str:
         """What a tool asks for, done, and said in a sentence."""

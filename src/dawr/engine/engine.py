@@ -5,7 +5,7 @@ mates, and a caller who goes away never cancels half of anything.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, Generic, TypeVar, cast
 from zlib import crc32
 
@@ -16,6 +16,7 @@ from dawr.domain.errors import Refused, UnknownVenue
 from dawr.domain.venue import clinic_among
 from dawr.engine.deciding import Command, look_at
 from dawr.engine.lane import Cached, Lane, Listener
+from dawr.engine.venue_names import VenueNames
 from dawr.operations.operation import Operation, R, View
 from dawr.ports import Busy, Clock, Session, Stopping, Store, StoreDamaged, StoreFault
 from dawr.reliability.correlation import current_trace
@@ -28,17 +29,24 @@ V = TypeVar("V")
 
 LONGEST_SLUG = 32
 LATEST_SECONDS = 1.0
+LONGEST_LATEST_SECONDS = 10.0
+REST = 20
+"""So many times as long as a look took it is left alone: with however many venues, it is a small part of the work."""
 READY_SECONDS = 1.0
 """How long it stays believed that the store takes commands: to ask it is a commit, and anybody may ask us."""
 
 
 class Latest(Generic[V]):
-    """What was looked up a second ago at most, by one for all who ask. What is empty, or failed, is not kept."""
+    """What was looked up a second ago at most, by one for all who ask; longer ago where a look takes long.
+
+    What is empty, or failed, is not kept.
+    """
 
     def __init__(self, look: Callable[[], Awaitable[V]]) -> None:
         self._look = look
         self._kept: V | None = None
         self._until = 0.0
+        self._forgotten = 0
 
     @property
     def at_hand(self) -> V | None:
@@ -48,17 +56,25 @@ class Latest(Generic[V]):
         kept = self.at_hand
         if kept is not None:
             return kept
-        self._keep(self._kept)
+        began, forgotten = asyncio.get_running_loop().time(), self._forgotten
+        self._keep(self._kept, began)
         try:
-            self._kept = await self._look()
+            found = await self._look()
         except (Refused, StoreFault):
-            self._kept, self._until = None, 0.0
+            self.forget()
             raise
-        self._keep(self._kept)
-        return self._kept
+        if forgotten == self._forgotten:
+            self._keep(found, began)
+        return found
 
-    def _keep(self, value: V | None) -> None:
-        self._until = asyncio.get_running_loop().time() + LATEST_SECONDS if value else 0.0
+    def forget(self) -> None:
+        self._kept, self._until = None, 0.0
+        self._forgotten += 1
+
+    def _keep(self, value: V | None, began: float) -> None:
+        now = asyncio.get_running_loop().time()
+        seconds = min(max(LATEST_SECONDS, REST * (now - began)), LONGEST_LATEST_SECONDS)
+        self._kept, self._until = value, now + seconds if value else 0.0
 
 
 class Engine:
@@ -84,8 +100,7 @@ class Engine:
         self._ready_until = 0.0
         self._is_damaged = False
         self._known_loop: asyncio.AbstractEventLoop | None = None
-        self._venue_ids: dict[str, VenueId] = {}
-        self._slugs: dict[VenueId, str] = {}
+        self._names = VenueNames(store)
         self._only_clinic = Latest(self._look_for_clinic)
         self._door_closed: Mapping[str, object] = {}
         self._latest_venues = Latest(self.venues)
@@ -126,41 +141,48 @@ class Engine:
     async def events_after(self, venue_id: VenueId, version: int, *, most: int) -> list[Event]:
         return await self._store.read([venue_id], lambda session: session.events_after(venue_id, version, most=most))
 
-    async def find_venue(self, slug: str) -> VenueId:
-        """By its slug or its id. A venue keeps both, so what was found once stays true."""
-        if slug not in self._venue_ids:
-            slugs = await self._store.venue_ids()
-            self._slugs = {venue_id: slug for slug, venue_id in slugs.items()}
-            self._venue_ids = {**{venue_id: venue_id for venue_id in self._slugs}, **slugs}
-        if slug not in self._venue_ids:
-            raise UnknownVenue(slug[:LONGEST_SLUG])
-        return self._venue_ids[slug]
+    async def find_venue(self, name: str) -> VenueId:
+        """By its slug or its id. One that another process made is found within a second."""
+        return _known(await self._names.find(name), name)
+
+    async def find_venue_now(self, name: str) -> VenueId:
+        """The same, asked of the store."""
+        return _known(await self._names.find_now(name), name)
+
+    def knows(self, name: str) -> bool:
+        """Whether `find_venue` asks nobody."""
+        return self._names.is_known(name)
 
     async def slug_of(self, venue_id: VenueId) -> str:
         """What people call the venue."""
-        if venue_id not in self._slugs:
-            self._slugs = {known: slug for slug, known in (await self._store.venue_ids()).items()}
-        if venue_id not in self._slugs:
-            raise UnknownVenue(venue_id[:LONGEST_SLUG])
-        return self._slugs[venue_id]
+        return _known(await self._names.slug_of(venue_id), venue_id)
+
+    def meet(self, venue: Venue) -> None:
+        """It was made here: from now on it is found."""
+        self._names.meet(venue.slug, venue.id)
+        self._only_clinic.forget()
+        self._latest_venues.forget()
 
     async def venues(self) -> list[Venue]:
         """Every venue as it is set up now, by slug."""
-        slugs = await self._store.venue_ids()
+        return await self.venues_of((await self._store.venue_ids()).values())
+
+    async def venues_of(self, venue_ids: Collection[VenueId]) -> list[Venue]:
+        """These, as they are set up now."""
 
         async def look(session: Session) -> list[Venue]:
-            return [session.venues[venue_id] for venue_id in slugs.values() if venue_id in session.venues]
+            return [session.venues[venue_id] for venue_id in venue_ids if venue_id in session.venues]
 
-        return await self._store.read(slugs.values(), look)
+        return await self._store.read(venue_ids, look)
 
     async def latest_venues(self) -> list[Venue]:
-        """The same a second ago at most: anybody may ask, and there may be hundreds. The first one is seen at once."""
+        """The same a moment ago: anybody may ask, and there may be hundreds. One that was made here is seen at once."""
         return await self._latest_venues.get()
 
     async def clinic(self, *, called: str) -> VenueId:
         """The venue that the clinic door opens to. That it opens to none is logged once, and when why changes."""
         try:
-            clinic = await (self._clinic_called(called) if called else self._only_clinic.get())
+            clinic = await (self._clinic_called(called) if called else self._the_only_clinic())
         except UnknownVenue as refusal:
             if refusal.facts != self._door_closed:
                 self._door_closed = refusal.facts
@@ -171,13 +193,24 @@ class Engine:
 
     def clinic_at_hand(self, *, called: str) -> tuple[VenueId, str] | None:
         """The same and its slug, while both are known: nobody who takes a number waits for what is."""
-        clinic = self._venue_ids.get(called) if called else self._only_clinic.at_hand
-        slug = None if clinic is None else self._slugs.get(clinic)
-        return None if clinic is None or slug is None else (clinic, slug)
+        clinic = self._names.at_hand(called) if called else self._only_clinic.at_hand
+        if clinic is None or isinstance(clinic, UnknownVenue):
+            return None
+        slug = self._names.slug_at_hand(clinic)
+        return None if slug is None else (clinic, slug)
 
-    async def _look_for_clinic(self) -> VenueId:
-        """A venue may be added, or become another kind."""
-        return clinic_among(await self.venues(), called="").id
+    async def _the_only_clinic(self) -> VenueId:
+        found = await self._only_clinic.get()
+        if isinstance(found, UnknownVenue):
+            raise UnknownVenue(**found.facts)  # type: ignore[arg-type]
+        return found
+
+    async def _look_for_clinic(self) -> VenueId | UnknownVenue:
+        """A venue may be added, or become another kind. That there is none is an answer too: anybody may ask again."""
+        try:
+            return clinic_among(await self.venues(), called="").id
+        except UnknownVenue as refusal:
+            return refusal.with_traceback(None)
 
     async def _clinic_called(self, called: str) -> VenueId:
         try:
@@ -187,7 +220,7 @@ class Engine:
 
     def name_of(self, venue_id: VenueId) -> str:
         """The same without asking the store: of a venue that nobody asked for yet, its id."""
-        return self._slugs.get(venue_id, venue_id)
+        return self._names.slug_at_hand(venue_id) or venue_id
 
     def now(self) -> int:
         """By the clock that decides."""
@@ -240,3 +273,9 @@ class Engine:
         except StoreFault:
             self._ready_until = 0.0
             raise
+
+
+def _known(found: V | None, name: str) -> V:
+    if found is None:
+        raise UnknownVenue(name[:LONGEST_SLUG])
+    return found

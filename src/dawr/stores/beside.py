@@ -10,6 +10,9 @@ class RowsBeside(Records, Protocol):
     async def venue_ids(self) -> dict[str, VenueId]:
         return dict(await self.select_rows("venue_slugs"))
 
+    async def venues_called(self, name: str) -> dict[str, VenueId]:
+        return dict(await self.select_rows("venues_called", name))
+
     async def due_alarms(self, now: int, *, most: int) -> list[Alarm]:
         return [Alarm(*row) for row in await self.select_rows("due_alarms", now, most)]
 

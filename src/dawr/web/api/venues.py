@@ -100,7 +100,7 @@ async def _made_meanwhile(parts: Parts, request: Request[SetUpInput], slug: str,
     It may have been the caller, with another request: who owns the venue was not known when they were judged.
     """
     try:
-        venue_id = await parts.engine.find_venue(slug)
+        venue_id = await parts.engine.find_venue_now(slug)
     except UnknownVenue:
         raise fault from None
     must_be_allowed(await parts.auth.caller_now(request.raw), "owner", venue_id, slug, by="venue")

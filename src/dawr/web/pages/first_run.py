@@ -96,7 +96,8 @@ async def _enter(parts: Parts, request: Request[None], owner: OwnerForm) -> Resp
     signing_in = Request(request.engine, request.raw, given, request.caller, request.venue_id, "", "")
     _, who, cookies = await sign_in(parts, signing_in)
     if b"Secure" in cookies[0][1] and not parts.clients.is_secure(request.raw.scope):
-        return await start_page(parts, request.raw, who.account.username, who.role_at, stays=False)
+        roles = {member.venue_id: member.role for member in who.memberships}
+        return await start_page(parts, request.raw, who.account.username, roles, stays=False)
     return see_other("/", *cookies)
 
 

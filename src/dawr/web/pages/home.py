@@ -4,7 +4,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -39,22 +39,22 @@ class Place(msgspec.Struct, frozen=True):
 
 
 async def home(parts: Parts, request: Request[None]) -> Response:
-    return await start_page(parts, request.raw, request.caller.username, request.caller.roles.get)
+    return await start_page(parts, request.raw, request.caller.username, request.caller.roles)
 
 
 async def start_page(
     parts: Parts,
     raw: RawRequest,
     username: str | None,
-    role_at: Callable[[VenueId], Role | None],
+    roles: Mapping[VenueId, Role],
     *,
     stays: bool = True,
 ) -> Response:
     """Which places are here; for an owner, what to do next. `stays`: whether their browser stays signed in."""
-    venues = await (parts.engine.latest_venues() if username is None else parts.engine.venues())
+    venues = await _venues(parts, roles if username is not None else {})
     # Where they work comes first: it must not be among those that are not shown.
-    active = sorted((venue for venue in venues if venue.active), key=lambda venue: not _works(role_at(venue.id)))
-    owned = [venue for venue in venues if username is not None and role_at(venue.id) == "owner"]
+    active = sorted((venue for venue in venues if venue.active), key=lambda venue: not _works(roles.get(venue.id)))
+    owned = [venue for venue in venues if username is not None and roles.get(venue.id) == "owner"]
     own = owned[0] if owned else None
     called = typed(parts.settings) if len(owned) == len(venues) else ("dawr", "")
     return page(
@@ -63,7 +63,7 @@ async def start_page(
         "home.html",
         version=__version__,
         has_owner=await parts.accounts.has_owner(),
-        places=[Place(venue, _works(role_at(venue.id))) for venue in active[:MOST_SHOWN]],
+        places=[Place(venue, _works(roles.get(venue.id))) for venue in active[:MOST_SHOWN]],
         unseen=max(0, len(active) - MOST_SHOWN),
         username=username,
         stays=stays,
@@ -71,6 +71,16 @@ async def start_page(
         steps=() if own is None else _steps(own, *called),
         url=parts.settings.public_url or _url(parts, raw),
     )
+
+
+async def _venues(parts: Parts, roles: Mapping[VenueId, Role]) -> list[Venue]:
+    """All of them as they were a moment ago, and their own as they are now; by slug."""
+    venues = await parts.engine.latest_venues()
+    if not roles:
+        return venues
+    own = {venue.id: venue for venue in await parts.engine.venues_of(roles.keys())}
+    others = (venue for venue in venues if venue.id not in own)
+    return sorted((*others, *own.values()), key=lambda venue: venue.slug)
 
 
 def _works(role: Role | None) -> bool:

@@ -7,6 +7,11 @@ CROSS JOIN LATERAL (SELECT * FROM venues AS s WHERE s.venue_id = k.venue_id LIMI
 -- name: venue_slugs
 SELECT slug, venue_id FROM venues ORDER BY slug;
 
+-- name: venues_called
+SELECT slug, venue_id FROM venues WHERE slug = $1
+UNION ALL
+SELECT slug, venue_id FROM venues WHERE venue_id = $1;
+
 -- name: save_venues
 UPDATE venues AS v SET document = c.document
 FROM unnest($1::text[], $2::text[], $3::text[]) AS c (venue_id, slug, document)
