@@ -88,6 +88,9 @@ class Settings(msgspec.Struct, frozen=True):
     limit_login_address: Annotated[
         int, Meta(ge=1, le=1_000_000, description="Wrong passwords per day from one address, for all accounts.")
     ] = 50
+    most_venues_per_account: Annotated[
+        int, Meta(ge=1, le=1_000_000, description="Venues that one account may own and still make another.")
+    ] = 50
     undo_minutes: Annotated[
         int, Meta(ge=1, le=24 * 60, description="How long staff can undo what happened last to a ticket.")
     ] = 10

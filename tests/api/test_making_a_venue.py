@@ -21,7 +21,7 @@ from dawr.domain.venue import VenueId
 from dawr.settings import Settings
 from tests.api.world import PASSWORD, venue
 from tests.builders import a_new
-from tests.running import Answer, Client, DawrServer, at_once, eventually, must_be_problem
+from tests.running import Answer, Client, DawrServer, at_once, dawr, eventually, must_be_problem, venue_document
 from tests.servers import PostgresServer, ValkeyServer
 
 MANY = 20
@@ -71,10 +71,10 @@ def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
             yield Served(server.url, owners)
 
 
-async def owners_at(settings: Settings) -> list[str]:
+async def owners_at(settings: Settings, *, many: int = MANY) -> list[str]:
     async with bootstrap.running(settings) as dawr:
         venue_id = await dawr.set_up(venue("clinic"))
-        return list(await asyncio.gather(*(an_owner(dawr, venue_id, f"owner{number}") for number in range(MANY))))
+        return list(await asyncio.gather(*(an_owner(dawr, venue_id, f"owner{number}") for number in range(many))))
 
 
 async def an_owner(dawr: Dawr, venue_id: VenueId, name: str) -> str:
@@ -176,6 +176,31 @@ def test_a_retry_is_answered_although_the_limit_is_used_up_and_a_new_venue_is_no
 
     assert (made.status, again.status, again.body) == (201, 201, made.body)
     must_be_problem(another, 429, "quota-exceeded")
+
+
+def test_an_account_owns_so_many_venues_and_the_command_line_makes_more(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    directory = tmp_path_factory.mktemp("bounded")
+    data = directory / "data"
+    one, other = asyncio.run(owners_at(Settings(data=str(data)), many=2))
+    with DawrServer(directory, "serve", DAWR_DATA=data, DAWR_MOST_VENUES_PER_ACCOUNT="4") as server:
+        bounded, slugs = Served(server.url, [one, other]), [a_new("place") for _ in range(MANY)]
+        unknown = bounded.get(f"/v1/venues/{slugs[0]}", one)
+        made = at_once(lambda slug: bounded.put(slug, one), slugs)
+        kept = slugs[[answer.status for answer in made].index(201)]
+        changed, found = bounded.put(kept, one), bounded.get(f"/v1/venues/{kept}", one)
+        others = bounded.put(a_new("place"), other)
+        applied = dawr("venue", "apply", "-", stdin=venue_document({"id": "lab"}, slug="one-more"), DAWR_DATA=data)
+
+    assert unknown.status == 404
+    assert statuses(made) == {201: 3, 409: MANY - 3}
+    for answer in made:
+        if answer.status == 409:
+            must_be_problem(answer, 409, "too-many-venues")
+            assert answer.json["most"] == 4
+    assert (changed.status, found.status, others.status) == (200, 200, 201)
+    assert applied.exit_code == 0, applied
 
 
 def test_a_venue_is_found_although_it_was_asked_for_a_moment_before(served: Served) -> None:

@@ -71,6 +71,7 @@ STATUSES: list[tuple[Exception, int, str, bool]] = [
     (errors.QueueClosed("lab"), 409, "queue-closed", False),
     (errors.OutsideHours("lab", "2026-03-02 08:00"), 409, "outside-hours", False),
     (errors.QueueFull("lab", 20, 10), 409, "queue-full", False),
+    (errors.TooManyVenues(50), 409, "too-many-venues", False),
     (errors.JoinedTooOften("+97433001122", 3, again_seconds=60), 429, "quota-exceeded", True),
     (errors.InvalidValue("user", "visitor-empty"), 422, "invalid-value", False),
     (KeyReused(), 422, "idempotency-key-reused", False),

@@ -16,7 +16,7 @@ from dawr.accounts.passwords import Passwords
 from dawr.accounts.remembered import Remembered
 from dawr.domain import Account, AccountId, Origin, Role, SignedIn, Token, TokenId, TokenKind, Venue, VenueId
 from dawr.domain.account import USERNAME, Session, checked_password, checked_username
-from dawr.domain.errors import InvalidValue, OwnerCodeInvalid, UnknownStaff, UsernameTaken
+from dawr.domain.errors import InvalidValue, OwnerCodeInvalid, TooManyVenues, UnknownStaff, UsernameTaken
 from dawr.domain.secret import fits, hash_of
 from dawr.domain.staff import LONGEST_USERNAME, MANAGES_PEOPLE, at_least, must_grant, must_leave_an_owner
 from dawr.domain.token import venue_of
@@ -33,6 +33,7 @@ TOKEN = "dwt_"  # noqa: S105 - the mark of one, not one
 LONGEST_SECRET = 200
 SEEN_EVERY_MS = 5 * 60 * 1000
 OWNER_CODE_MS = 24 * 60 * 60 * 1000
+MOST_VENUES = 50
 
 FIRST_RUN = Origin(actor="first run")
 
@@ -49,10 +50,12 @@ class Accounts:
         remembered: Remembered,
         idle_ms: int,
         session_ms: int,
+        most_venues: int = MOST_VENUES,
     ) -> None:
         self._all = store
         self._store = store.accounts
         self._making_owner = asyncio.Lock()
+        self._making_venue = asyncio.Lock()
         self._engine = engine
         self._passwords = passwords
         self._clock = clock
@@ -60,6 +63,7 @@ class Accounts:
         self._remembered = remembered
         self._idle_ms = idle_ms
         self._session_ms = session_ms
+        self._most_venues = most_venues
 
     # Sessions
 
@@ -271,14 +275,18 @@ class Accounts:
     async def create_venue(
         self, venue: Venue, account_id: AccountId, origin: Origin, kept: Kept = nothing_kept
     ) -> Venue:
-        """Make a venue that this account owns, from its first moment on."""
+        """Make a venue that this account owns, from its first moment on. One at a time, for it may own so many."""
         account = await self._store.get(account_id)
         if account is None:
             raise UnknownStaff("")
-        with self._dropping():
-            made = await create_owned_venue(
-                self._all, self._clock, self._ids, venue, owner=account, origin=origin, kept=kept
-            )
+        async with self._making_venue:
+            owned = [m for m in await self._store.memberships(account_id) if m.role == "owner"]
+            if len(owned) >= self._most_venues:
+                raise TooManyVenues(self._most_venues)
+            with self._dropping():
+                made = await create_owned_venue(
+                    self._all, self._clock, self._ids, venue, owner=account, origin=origin, kept=kept
+                )
         self._engine.meet(made)
         return made
 

@@ -272,4 +272,5 @@ def _accounts_of(
         remembered=remembered,
         idle_ms=settings.session_idle_hours * MS_PER_HOUR,
         session_ms=settings.session_hours * MS_PER_HOUR,
+        most_venues=settings.most_venues_per_account,
     )

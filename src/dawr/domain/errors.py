@@ -10,7 +10,7 @@
     │                 CannotUndo · ChangedSince · UndoTooLate · PlaceTaken · PinTaken
     │                 LastOwner · UsernameTaken · AlreadyStaff
     ├── Closed        VenueInactive · QueueClosed · OutsideHours
-    ├── Full          QueueFull
+    ├── Full          QueueFull · TooManyVenues
     ├── TooOften      JoinedTooOften
     └── Invalid       InvalidValue
 
@@ -320,6 +320,13 @@ class QueueFull(Full):
 
     def __init__(self, queue: str, capacity: int, reserve: int) -> None:
         super().__init__(queue=queue, capacity=capacity, reserve=reserve)
+
+
+class TooManyVenues(Full):
+    code = "too-many-venues"
+
+    def __init__(self, most: int) -> None:
+        super().__init__(most=most)
 
 
 class TooOften(Refused):

@@ -3,7 +3,7 @@
 import msgspec
 
 from dawr.domain import Desk, Journey, Queue, Venue, VenueId
-from dawr.domain.errors import InvalidValue, UnknownVenue
+from dawr.domain.errors import InvalidValue, TooManyVenues, UnknownVenue
 from dawr.domain.venue import Digits, DisplayAccess, Language, VenueKind
 from dawr.operations import admin, snapshots
 from dawr.operations.desks import VenueSnapshot
@@ -76,7 +76,7 @@ async def set_up(parts: Parts, request: Request[SetUpInput]) -> Reply:
     if not venue_id:
         try:
             return await _create(parts, request, wanted)
-        except Unstorable as fault:
+        except (Unstorable, TooManyVenues) as fault:
             venue_id = await _made_meanwhile(parts, request, wanted.slug, fault)
     return await request.at(venue_id).do(admin.SetUp(wanted), Venue.as_written)
 
@@ -94,8 +94,8 @@ async def _create(parts: Parts, request: Request[SetUpInput], wanted: Venue) -> 
     return Reply(201, encoded(made.as_written()))
 
 
-async def _made_meanwhile(parts: Parts, request: Request[SetUpInput], slug: str, fault: Unstorable) -> VenueId:
-    """Somebody was quicker with this slug; or else it was something else that could not be stored.
+async def _made_meanwhile(parts: Parts, request: Request[SetUpInput], slug: str, fault: Exception) -> VenueId:
+    """Somebody was quicker with this slug; or else it was for another reason that it could not be made.
 
     It may have been the caller, with another request: who owns the venue was not known when they were judged.
     """
@@ -150,6 +150,6 @@ ROUTES = (
         who="signed-in",
         venue="venue",
         makes_venue=True,
-        refusals=(UnknownVenue, InvalidValue),
+        refusals=(UnknownVenue, InvalidValue, TooManyVenues),
     ),
 )
