@@ -65,17 +65,23 @@ class Settings(msgspec.Struct, frozen=True):
         Meta(ge=1, le=1_000_000, description="Joins per minute and address at the restaurant door, `/v1` and `/v/`."),
     ] = 20
     limit_look: Annotated[
-        int, Meta(ge=1, le=1_000_000, description="Other requests per minute and address, of those not signed in.")
+        int,
+        Meta(ge=1, le=1_000_000, description="Other requests per minute and address, of those who have no role there."),
     ] = 600
     limit_visit: Annotated[
         int, Meta(ge=1, le=1_000_000, description="Requests per minute of whoever holds a visitor's link, by the link.")
     ] = 120
     limit_caller: Annotated[
-        int, Meta(ge=1, le=1_000_000, description="Requests per minute of one account or API token.")
+        int,
+        Meta(ge=1, le=1_000_000, description="Requests per minute of one account or API token, where it has a role."),
     ] = 1200
     limit_device: Annotated[
-        int, Meta(ge=1, le=1_000_000, description="Requests per minute of one kiosk or display.")
+        int, Meta(ge=1, le=1_000_000, description="Requests per minute of one kiosk or display at its venue.")
     ] = 1200
+    limit_venue_tokens: Annotated[
+        int,
+        Meta(ge=1, le=1_000_000, description="Requests per minute of all tokens and devices of one venue together."),
+    ] = 12_000
     limit_mobile: Annotated[
         int, Meta(ge=1, le=1_000_000, description="Joins per hour of one mobile number at one restaurant.")
     ] = 3

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -30,11 +31,12 @@ from dawr.web.raw_request import (
     read_query,
 )
 from dawr.web.response import JSON, PROBLEM_JSON, Header, Response
-from dawr.web.routes import Parts, Request, Route
+from dawr.web.routes import LimitClass, Parts, Request, Route
 
 REPLAYED: Header = (b"idempotency-replayed", b"true")
 LONGEST_PARAMETER = 200
 REFUSALS_FROM = 400
+NAMED_BY_ID = frozenset({"ticket", "visit"})
 AT_ONCE_SECONDS = 0.1
 """A body that takes longer came in pieces."""
 
@@ -54,8 +56,8 @@ class Endpoint:
             caller = await self._who_asks(raw, self._parts.auth.caller)
         verdict = None
         if route.limit is not None:
-            charge = parts.limits.charge if route.link is None or caller.is_known else self._charge_holder
-            verdict = await charge(route.limit, caller, raw)
+            charge = parts.limits.charge if route.link is None else self._charge_holder
+            verdict = await (self._charge_known(caller, raw) if caller.is_known else charge(route.limit, raw))
         request = await self._parsed(raw, caller)
         if verdict is not None and not verdict.allowed:
             return self._shown(request, await self._replay_or_refuse(request, verdict))
@@ -86,12 +88,45 @@ class Endpoint:
         venue, _ = await self._parts.engine.read(venue_id, LookAtVenue())
         return venue
 
-    async def _charge_holder(self, limit: str, caller: Caller, raw: RawRequest) -> Verdict | None:
+    async def _charge_holder(self, limit: LimitClass, raw: RawRequest) -> Verdict | None:
         """Whoever holds a link that opens a visit is counted by it, anybody else by their address."""
         link = None if self.route.link is None else self.route.link(raw)
         if link is not None and await self._parts.links.opens(link):
             return await self._parts.limits.charge_visit(link)
-        return await self._parts.limits.charge(limit, caller, raw)
+        return await self._parts.limits.charge(limit, raw)
+
+    async def _charge_known(self, caller: Caller, raw: RawRequest) -> Verdict | None:
+        """By themselves where they have a role, or no venue is concerned; elsewhere they are anybody.
+
+        A name that is not known here is looked up at their own cost.
+        """
+        route, engine, limits = self.route, self._parts.engine, self._parts.limits
+        if not limits.are_on:
+            return None
+        if route.limit is None or (route.venue is None and route.watched is None):
+            return await limits.charge_caller(caller)
+        name = await self._venue_named(raw)
+        own = None if engine.knows(name) else await limits.charge_caller(caller)
+        if own is not None and not own.allowed:
+            return own
+        try:
+            is_home = await engine.find_venue(name) in caller.roles
+        except UnknownVenue:
+            is_home = route.makes_venue
+        if is_home:
+            return await limits.charge_caller(caller) if own is None else own
+        return await self._charge_holder(route.limit, raw)
+
+    async def _venue_named(self, raw: RawRequest) -> str:
+        """As the request has it: a slug, or the id that other ids begin with. Empty: it is open which."""
+        named_by = self.route.venue
+        if named_by is None:
+            return "" if self.route.watched is None else self.route.watched(raw)
+        if named_by == "clinic":
+            with suppress(UnknownVenue):
+                return (await self._clinic())[0]
+            return ""
+        return raw.params[named_by].partition("-" if named_by in NAMED_BY_ID else ":")[0]
 
     async def _parsed(self, raw: RawRequest, caller: Caller) -> Request[Any]:
         """Whether the caller may is judged before what they sent is read."""
@@ -170,7 +205,7 @@ class Endpoint:
         asked_for = params[named_by]
         if any(len(param) > LONGEST_PARAMETER or not param.isprintable() for param in params.values()):
             raise BadRequest(404, "no-such-path")
-        if named_by in {"ticket", "visit"}:
+        if named_by in NAMED_BY_ID:
             return await self._locate_by_id(asked_for)
         if ":" not in asked_for and named_by in {"queue", "desk"}:
             raise UnknownQueue(asked_for, why="form") if named_by == "queue" else UnknownDesk(asked_for, why="form")

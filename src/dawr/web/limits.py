@@ -10,7 +10,7 @@ from dawr.reliability.client_address import Clients, limit_key
 from dawr.reliability.rate_limit import Hits, Limiter, Policy, Verdict, headers
 from dawr.settings import Settings
 from dawr.web.problems import BadRequest, Fact
-from dawr.web.raw_request import ANYBODY, DEVICES, Caller, RawRequest
+from dawr.web.raw_request import DEVICES, Caller, RawRequest
 
 MINUTE = 60
 QUARTER = 15 * 60
@@ -33,9 +33,10 @@ class TooMany(BadRequest):
 
 
 class Limits:
-    """Signed-in callers, tokens and devices have classes of their own.
+    """Where they have a role, accounts, tokens and devices have classes of their own. Elsewhere they are anybody.
 
-    So a kiosk is not held up by the phones around it. `secret` is the installation's own: all of its
+    So a kiosk is not held up by the phones around it. The tokens of a venue have a bound together, so that many of
+    them are no way around the limit of one. `secret` is the installation's own: all of its
     processes give a name or an address the same mark, and nobody else can tell which.
     """
 
@@ -52,6 +53,7 @@ class Limits:
         self._visit = Policy("visit", settings.limit_visit, MINUTE)
         self._caller = Policy("caller", settings.limit_caller, MINUTE)
         self._device = Policy("device", settings.limit_device, MINUTE)
+        self._venue_tokens = Policy("venue-tokens", settings.limit_venue_tokens, MINUTE)
         self._login = Policy("login", settings.limit_login, QUARTER)
         self._login_account = Policy("login-account", settings.limit_login_account, DAY)
         self._login_address = Policy("login-address", settings.limit_login_address, DAY)
@@ -60,11 +62,27 @@ class Limits:
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self.hits = hits
 
-    async def charge(self, limit: str, caller: Caller, raw: RawRequest) -> Verdict | None:
-        """None: nothing is limited. A verdict that is not allowed was not charged."""
+    @property
+    def are_on(self) -> bool:
+        return self._on
+
+    async def charge(self, limit: str, raw: RawRequest) -> Verdict | None:
+        """What anybody asks, by their address. None: nothing is limited. What is not allowed was not charged."""
+        return await self._limiter.charge(self._by_address[limit], self._address(raw)) if self._on else None
+
+    async def charge_caller(self, caller: Caller) -> Verdict | None:
+        """What somebody asks where they have a role. A token counts for its venue's together, too."""
         if not self._on:
             return None
-        return await self._limiter.charge(*self._whose(limit, caller, raw))
+        policy = self._device if caller.token_kind in DEVICES else self._caller
+        verdict = await self._limiter.charge(policy, caller.actor)
+        if caller.token_kind is None or not verdict.allowed:
+            return verdict
+        together = await self._limiter.charge(self._venue_tokens, next(iter(caller.roles)))
+        if together.allowed:
+            return verdict
+        await self._limiter.give_back(verdict)
+        return together
 
     async def charge_visit(self, link: str) -> Verdict | None:
         """What the holder of a link asks, wherever they are."""
@@ -72,7 +90,7 @@ class Limits:
 
     async def charge_stranger(self, raw: RawRequest) -> None:
         """Credentials that are no good are charged to the address: looking them up is work, too."""
-        verdict = await self.charge("look", ANYBODY, raw)
+        verdict = await self.charge("look", raw)
         if verdict is not None and not verdict.allowed:
             raise self.refusal(verdict) from None
 
@@ -120,11 +138,6 @@ class Limits:
     async def charge_pin(self, raw: RawRequest) -> None:
         if self._on:
             await self._limiter.charge(self._pin, self._address(raw))
-
-    def _whose(self, limit: str, caller: Caller, raw: RawRequest) -> tuple[Policy, str]:
-        if not caller.is_known:
-            return self._by_address[limit], self._address(raw)
-        return self._device if caller.token_kind in DEVICES else self._caller, caller.actor
 
     def _of_password(
         self, whose: str, raw: RawRequest, browser: str | None, *, vouched_for: bool

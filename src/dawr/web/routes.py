@@ -182,6 +182,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     limit: LimitClass | None = "look"
     link: Callable[[RawRequest], str | None] | None = None
     """Where a visitor's link stands in the request: whoever holds one that opens a visit is counted by it."""
+    watched: Callable[[RawRequest], str] | None = None
+    """Where a venue stands in the query, if it is not in the path."""
     refusals: tuple[type[Exception], ...] = ()
     """What the rules may say, besides what every route may."""
     other_codes: tuple[tuple[int, str], ...] = ()

@@ -1,8 +1,10 @@
 """The live stream: `GET /v1/events` of a queue, a venue, or the visit behind a visitor's link."""
 
+import re
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from typing import Annotated, Any
+from urllib.parse import unquote
 
 import msgspec
 
@@ -32,6 +34,7 @@ STAFFS_KINDS = ("visit.", "pin.")
 """Shown to staff too. No PIN is in an event."""
 BEGINS_A_PLACE = frozenset({"ticket.issued", "ticket.adopted"})
 
+WATCHED = re.compile(rb"(?:^|&)(venue|queue|ticket)=([^&]*)")
 NOT_OURS = EventId(-1, -1)
 
 _encode = msgspec.json.Encoder().encode
@@ -320,6 +323,14 @@ async def watch(parts: Parts, request: Request[Any], venue_id: VenueId, wish: Wi
         raise BadRequest(429, "too-many-streams", (b"retry-after", b"10")) from None
 
 
+def venue_watched(raw: RawRequest) -> str:
+    """By slug or id; empty if none is to be seen at once. A query that names two is refused later."""
+    found = WATCHED.search(raw.scope["query_string"])
+    if found is None:
+        return ""
+    return unquote(found[2].decode("latin-1")).partition("-" if found[1] == b"ticket" else ":")[0]
+
+
 ROUTES = (
     Route(
         method="GET",
@@ -331,6 +342,7 @@ ROUTES = (
         query=EventsQuery,
         limit="stream",
         link=link_in_query,
+        watched=venue_watched,
         refusals=(UnknownVenue, UnknownQueue, UnknownVisit),
         kind="text/event-stream",
     ),
