@@ -82,6 +82,10 @@ class Settings(msgspec.Struct, frozen=True):
         int,
         Meta(ge=1, le=1_000_000, description="Requests per minute of all tokens and devices of one venue together."),
     ] = 12_000
+    limit_retry: Annotated[
+        int,
+        Meta(ge=1, le=1_000_000, description="Requests per minute with an Idempotency-Key, past any of these limits."),
+    ] = 120
     limit_mobile: Annotated[
         int, Meta(ge=1, le=1_000_000, description="Joins per hour of one mobile number at one restaurant.")
     ] = 3

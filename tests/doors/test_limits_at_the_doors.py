@@ -24,6 +24,7 @@ SMALL = {
     "DAWR_LIMIT_LOOK": "5",
     "DAWR_LIMIT_CALLER": "8",
     "DAWR_LIMIT_DEVICE": "6",
+    "DAWR_LIMIT_RETRY": "3",
     "DAWR_LIMIT_LOGIN": "2",
     "DAWR_LIMIT_LOGIN_ACCOUNT": "3",
     "DAWR_MOST_STREAMS_PER_ADDRESS": "1",
@@ -128,6 +129,32 @@ def test_a_retry_under_its_key_is_answered_although_the_limit_is_used_up(somebod
     again = somebody.join(number, key=key)
 
     assert (again.status, again.body, again.headers["idempotency-replayed"]) == (201, first.body, "true")
+
+
+def test_past_the_limit_so_many_requests_with_a_key_are_looked_up_and_no_more(somebody: Knocking) -> None:
+    number, key = next(_people), f"bounded-{somebody.address}"
+    first = somebody.join(number, key=key)
+    for _ in range(2):
+        somebody.join()
+
+    probed = [somebody.join(key=f"probe-{n}-{somebody.address}") for n in range(2)]
+    again, too_often = somebody.join(number, key=key), somebody.join(number, key=key)
+
+    for probe in probed:
+        must_be_told_to_wait(probe, "join")
+    assert (again.status, again.body) == (201, first.body)
+    must_be_told_to_wait(too_often, "join")
+
+
+def test_requests_without_a_key_keep_nobody_from_a_retry(somebody: Knocking) -> None:
+    number, key = next(_people), f"among-{somebody.address}"
+    first = somebody.join(number, key=key)
+    for _ in range(8):
+        somebody.join()
+
+    again = somebody.join(number, key=key)
+
+    assert (again.status, again.body) == (201, first.body)
 
 
 def test_a_retry_under_its_key_costs_nothing(somebody: Knocking) -> None:

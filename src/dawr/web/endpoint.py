@@ -58,9 +58,9 @@ class Endpoint:
         if route.limit is not None:
             charge = parts.limits.charge if route.link is None else self._charge_holder
             verdict = await (self._charge_known(caller, raw) if caller.is_known else charge(route.limit, raw))
-        request = await self._parsed(raw, caller)
         if verdict is not None and not verdict.allowed:
-            return self._shown(request, await self._replay_or_refuse(request, verdict))
+            return await self._replay_or_refuse(raw, caller, verdict)
+        request = await self._parsed(raw, caller)
         try:
             outcome = await route.handler(parts, request)
         except OutcomeUnknown as unknown:
@@ -262,11 +262,26 @@ class Endpoint:
         asked_for = fingerprint(dict(raw.params), asked)
         return Claim(AnswerKey(f"{venue_id}:{route.name}", caller.principal, key), asked_for, self._parts.keep_ms)
 
-    async def _replay_or_refuse(self, request: Request[Any], verdict: Verdict) -> Response:
+    async def _replay_or_refuse(self, raw: RawRequest, caller: Caller, verdict: Verdict) -> Response:
+        """Whoever retries what was done already is answered, so many times. Nothing is read for anybody else."""
+        limits = self._parts.limits
+        if not self._may_have_key(raw):
+            raise limits.refusal(verdict)
+        retry = await limits.charge_retry(verdict)
+        if not retry.allowed:
+            raise limits.refusal(verdict)
+        request = await self._parsed(raw, caller)
+        if request.claim is None:
+            await limits.give_back(retry)
         stored = await self._stored(request)
         if stored is None:
-            raise self._parts.limits.refusal(verdict)
-        return stored
+            raise limits.refusal(verdict)
+        return self._shown(request, stored)
+
+    def _may_have_key(self, raw: RawRequest) -> bool:
+        """In its header; or in its body, which is not read yet."""
+        route = self.route
+        return route.takes_key and (b"idempotency-key" in raw.headers or route.key_field is not None or is_form(raw))
 
     async def _stored(self, request: Request[Any]) -> Response | None:
         """Whoever retries what was done already is no burden, and is not turned away."""

@@ -54,6 +54,7 @@ class Limits:
         self._caller = Policy("caller", settings.limit_caller, MINUTE)
         self._device = Policy("device", settings.limit_device, MINUTE)
         self._venue_tokens = Policy("venue-tokens", settings.limit_venue_tokens, MINUTE)
+        self._retry = Policy("retry", settings.limit_retry, MINUTE)
         self._login = Policy("login", settings.limit_login, QUARTER)
         self._login_account = Policy("login-account", settings.limit_login_account, DAY)
         self._login_address = Policy("login-address", settings.limit_login_address, DAY)
@@ -87,6 +88,10 @@ class Limits:
     async def charge_visit(self, link: str) -> Verdict | None:
         """What the holder of a link asks, wherever they are."""
         return await self._limiter.charge(self._visit, hash_of(link)[:32]) if self._on else None
+
+    async def charge_retry(self, past: Verdict) -> Verdict:
+        """What may have been answered before, although this limit is used up: it is looked up so many times."""
+        return await self._limiter.charge(self._retry, past.key)
 
     async def charge_stranger(self, raw: RawRequest) -> None:
         """Credentials that are no good are charged to the address: looking them up is work, too."""
