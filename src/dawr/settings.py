@@ -86,6 +86,9 @@ class Settings(msgspec.Struct, frozen=True):
         int,
         Meta(ge=1, le=1_000_000, description="Requests per minute with an Idempotency-Key, past any of these limits."),
     ] = 120
+    limit_guess: Annotated[
+        int, Meta(ge=1, le=1_000_000, description="Visitors' links per minute and address that open nothing.")
+    ] = 600
     limit_mobile: Annotated[
         int, Meta(ge=1, le=1_000_000, description="Joins per hour of one mobile number at one restaurant.")
     ] = 3

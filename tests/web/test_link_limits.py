@@ -1,60 +1,88 @@
-"""A hall full of phones behind one address: each is counted by its own link, and only guesses by the address."""
+"""A hall full of phones behind one address: each is counted by its own link, and only guesses by the address.
+
+The proxy in front of the server is trusted here, so that every test has an address of its own.
+"""
 
 from collections.abc import Iterator
 from http.client import HTTPConnection
-from pathlib import Path
+from itertools import count
 from urllib.parse import urlsplit
 
+import msgspec
 import pytest
 
 from tests.cli.installations import Installation
-from tests.running import Answer, Client, DawrServer, must_be_problem
+from tests.running import Answer, Client, DawrServer, at_once, must_be_problem
 
-OF_ADDRESS, OF_VISIT = 30, 12
+OF_ADDRESS, OF_VISIT, GUESSES = 30, 12, 40
 STREAMS_OF_VISIT = 10
 
+_addresses = (f"198.51.{number // 250}.{number % 250}" for number in count())
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[DawrServer]:
-    settings = {"DAWR_RATE_LIMITS": "on", "DAWR_LIMIT_LOOK": str(OF_ADDRESS), "DAWR_LIMIT_VISIT": str(OF_VISIT)}
-    installation = Installation({"DAWR_DATA": str(tmp_path / "data"), **settings}, "", tmp_path)
+
+class Hall(msgspec.Struct, frozen=True):
+    """Everybody behind one address."""
+
+    server: DawrServer
+    address: str
+
+    def look(self, link: str) -> Answer:
+        with Client(self.server.url) as client:
+            return client.ask(f"/v1/visits/{link.removeprefix('/t/')}", headers={"X-Forwarded-For": self.address})
+
+    def watch(self, link: str) -> HTTPConnection:
+        address = urlsplit(self.server.url)
+        connection = HTTPConnection(address.hostname or "", address.port)
+        headers = {"X-Forwarded-For": self.address}
+        connection.request("GET", f"/v1/events?ticket={link.removeprefix('/t/')}", headers=headers)
+        return connection
+
+    def links(self, many: int) -> list[str]:
+        """Of people who took their numbers elsewhere, each from an address of their own."""
+        path = "/v1/queues/clinic:lab/tickets"
+        with Client(self.server.url) as client:
+            taken = [client.post(path, {}, X_Forwarded_For=next(_addresses)) for _ in range(many)]
+        return [answer.json["link"] for answer in taken]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DawrServer]:
+    directory = tmp_path_factory.mktemp("hall")
+    settings = {
+        "DAWR_DATA": str(directory / "data"),
+        "DAWR_RATE_LIMITS": "on",
+        "DAWR_LIMIT_LOOK": str(OF_ADDRESS),
+        "DAWR_LIMIT_VISIT": str(OF_VISIT),
+        "DAWR_LIMIT_GUESS": str(GUESSES),
+    }
+    installation = Installation(settings, "", directory)
     installation.create_venue()
     with installation.serve() as server:
         yield server
 
 
-def look(server: DawrServer, link: str) -> Answer:
-    with Client(server.url) as client:
-        return client.ask(f"/v1/visits/{link.removeprefix('/t/')}")
+@pytest.fixture
+def hall(server: DawrServer) -> Hall:
+    return Hall(server, next(_addresses))
 
 
-def links(server: DawrServer, many: int) -> list[str]:
-    with Client(server.url) as client:
-        taken = [client.post("/v1/queues/clinic:lab/tickets", {}) for _ in range(many)]
-    return [answer.json["link"] for answer in taken]
+def test_many_phones_of_one_address_come_back_and_one_that_asks_too_often_does_not(hall: Hall) -> None:
+    links = hall.links(15)
 
-
-def test_many_phones_of_one_address_come_back_and_one_that_asks_too_often_does_not(server: DawrServer) -> None:
-    hall = links(server, 15)
-
-    answers = [look(server, link) for _ in range(4) for link in hall]
-    often = [look(server, hall[0]) for _ in range(OF_VISIT)]
+    answers = [hall.look(link) for _ in range(4) for link in links]
+    often = [hall.look(links[0]) for _ in range(OF_VISIT)]
 
     assert len(answers) > OF_ADDRESS
     assert {answer.status for answer in answers} == {200}
     must_be_problem(often[-1], 429, "quota-exceeded")
     assert often[-1].json["violated-policies"] == ["visit"]
-    assert look(server, hall[1]).status == 200
+    assert hall.look(links[1]).status == 200
 
 
-def test_a_visit_has_so_many_streams_and_another_behind_the_same_address_has_its_own(server: DawrServer) -> None:
-    first, second = links(server, 2)
-    address = urlsplit(server.url)
-    opened = [HTTPConnection(address.hostname or "", address.port) for _ in range(STREAMS_OF_VISIT + 2)]
+def test_a_visit_has_so_many_streams_and_another_behind_the_same_address_has_its_own(hall: Hall) -> None:
+    first, second = hall.links(2)
 
-    for connection in opened:
-        link = second if connection is opened[-1] else first
-        connection.request("GET", f"/v1/events?ticket={link.removeprefix('/t/')}")
+    opened = [*(hall.watch(first) for _ in range(STREAMS_OF_VISIT + 1)), hall.watch(second)]
     statuses = [connection.getresponse().status for connection in opened]
     for connection in opened:
         connection.close()
@@ -63,12 +91,31 @@ def test_a_visit_has_so_many_streams_and_another_behind_the_same_address_has_its
     assert statuses[-1] == 200
 
 
-def test_guesses_count_for_the_address_and_take_nothing_from_the_visit(server: DawrServer) -> None:
-    link = links(server, 1)[0]
+def test_guesses_count_for_the_address_and_take_nothing_from_the_visit(hall: Hall) -> None:
+    link = hall.links(1)[0]
 
-    guesses = [look(server, f"{link[:-4]}{number:04}") for number in range(OF_ADDRESS + 1)]
+    guesses = [hall.look(f"{link[:-4]}{number:04}") for number in range(OF_ADDRESS + 1)]
 
     assert {answer.status for answer in guesses[:-1]} == {404}
     must_be_problem(guesses[-1], 429, "quota-exceeded")
     assert guesses[-1].json["violated-policies"] == ["look"]
-    assert look(server, link).status == 200
+    assert hall.look(link).status == 200
+
+
+def test_right_links_that_come_all_at_once_are_no_guesses(hall: Hall) -> None:
+    answers = at_once(hall.look, hall.links(GUESSES + 20))
+
+    assert {answer.status for answer in answers} == {200}
+
+
+def test_past_so_many_guesses_no_link_is_looked_up_that_is_not_known_here(hall: Hall) -> None:
+    known, new = hall.links(2)
+    assert hall.look(known).status == 200
+
+    guesses = [hall.look(f"{known[:-4]}{number:04}") for number in range(GUESSES)]
+    right = hall.look(new)
+
+    assert {answer.status for answer in guesses} == {404, 429}
+    must_be_problem(right, 429, "quota-exceeded")
+    assert right.json["violated-policies"] == ["guess"]
+    assert hall.look(known).status == 200

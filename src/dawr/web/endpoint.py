@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -90,10 +91,11 @@ class Endpoint:
 
     async def _charge_holder(self, limit: LimitClass, raw: RawRequest) -> Verdict | None:
         """Whoever holds a link that opens a visit is counted by it, anybody else by their address."""
+        links, limits = self._parts.links, self._parts.limits
         link = None if self.route.link is None else self.route.link(raw)
-        if link is not None and await self._parts.links.opens(link):
-            return await self._parts.limits.charge_visit(link)
-        return await self._parts.limits.charge(limit, raw)
+        if link is not None and (links.knows(link) or await limits.guess(raw, partial(links.opens, link))):
+            return await limits.charge_visit(link)
+        return await limits.charge(limit, raw)
 
     async def _charge_known(self, caller: Caller, raw: RawRequest) -> Verdict | None:
         """By themselves where they have a role, or no venue is concerned; elsewhere they are anybody.

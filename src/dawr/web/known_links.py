@@ -1,7 +1,8 @@
 """Whose limit a request with a visitor's link counts for: the visit's, not that of the address it comes from.
 
 A hall full of phones is behind one address, and all of them come back at once when a server starts again. So whoever
-holds a link that opens a visit is counted by it. A link that opens none counts for the address, like any guess.
+holds a link that opens a visit is counted by it. A link that opens none counts for the address, like any guess; and
+an address has only so many guesses.
 """
 
 import re
@@ -28,17 +29,18 @@ class KnownLinks:
         self._most = most
         self._known: dict[str, None] = {}
 
+    def knows(self, link: str) -> bool:
+        return hash_of(link) in self._known
+
     async def opens(self, link: str) -> bool:
-        if len(link) > LONGEST_LINK:
+        """Asked of the store."""
+        if len(link) > LONGEST_LINK or not link.isprintable():
             return False
-        key = hash_of(link)
-        if key in self._known:
-            return True
         with suppress(UnknownVenue, UnknownVisit):
             await self._engine.read(VenueId(link.partition("-")[0]), LookAtVisit(Link.read(link)))
             if len(self._known) >= self._most:
                 del self._known[next(iter(self._known))]
-            self._known[key] = None
+            self._known[hash_of(link)] = None
             return True
         return False
 

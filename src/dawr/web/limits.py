@@ -1,6 +1,7 @@
 """How often one address, token or account may ask. Which class a request is in, and what it is told."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from hashlib import blake2b
 from weakref import WeakValueDictionary
 
@@ -16,6 +17,7 @@ MINUTE = 60
 QUARTER = 15 * 60
 HOUR = 60 * 60
 DAY = 24 * HOUR
+GUESSED_AT_ONCE = 16
 MARKS = 65_536
 """What is counted for a day by names and addresses that anybody can make up is counted under so many at most."""
 
@@ -55,12 +57,14 @@ class Limits:
         self._device = Policy("device", settings.limit_device, MINUTE)
         self._venue_tokens = Policy("venue-tokens", settings.limit_venue_tokens, MINUTE)
         self._retry = Policy("retry", settings.limit_retry, MINUTE)
+        self._guess = Policy("guess", settings.limit_guess, MINUTE)
         self._login = Policy("login", settings.limit_login, QUARTER)
         self._login_account = Policy("login-account", settings.limit_login_account, DAY)
         self._login_address = Policy("login-address", settings.limit_login_address, DAY)
         self._secret = secret.encode()
         self._pin = Policy("pin", MOST_OF_ADDRESS, QUARTER)
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._guessing: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
         self.hits = hits
 
     @property
@@ -92,6 +96,27 @@ class Limits:
     async def charge_retry(self, past: Verdict) -> Verdict:
         """What may have been answered before, although this limit is used up: it is looked up so many times."""
         return await self._limiter.charge(self._retry, past.key)
+
+    async def guess(self, raw: RawRequest, opens: Callable[[], Awaitable[bool]]) -> bool:
+        """Whether a link opens a visit. One that opens none is charged to the address; past that nothing is read.
+
+        It is charged before it is looked up, and given back if it was no guess. Only so many are under way at once:
+        right ones that come together would seem to be guesses while they last.
+        """
+        if not self._on:
+            return False
+        address = self._address(raw)
+        async with self._guessing.setdefault(address, asyncio.Semaphore(GUESSED_AT_ONCE)):
+            verdict = await self._limiter.charge(self._guess, address)
+            if not verdict.allowed:
+                raise self.refusal(verdict)
+            is_guess = False
+            try:
+                is_guess = not await opens()
+            finally:
+                if not is_guess:
+                    await self.give_back(verdict)
+            return not is_guess
 
     async def charge_stranger(self, raw: RawRequest) -> None:
         """Credentials that are no good are charged to the address: looking them up is work, too."""
