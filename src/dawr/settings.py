@@ -113,6 +113,9 @@ class Settings(msgspec.Struct, frozen=True):
     most_streams_per_address: Annotated[
         int, Meta(ge=1, le=1_000_000, description="Event streams of one address; a whole clinic may have but one.")
     ] = 500
+    most_visit_streams_per_address: Annotated[
+        int, Meta(ge=1, le=1_000_000, description="Event streams of all visitors' links from one address together.")
+    ] = 5000
     cors_origins: Annotated[
         str, Meta(description="Sites whose pages may call the API with a bearer token, separated by commas.")
     ] = ""

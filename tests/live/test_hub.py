@@ -166,7 +166,7 @@ async def test_a_disconnect_leaves_nothing_behind(watched: Watched) -> None:
     assert (watched.hub.streams, watched.hub.feeds) == (0, 0)
     assert not feed.channels
     assert not feed.queues
-    assert not watched.hub._addresses
+    assert not watched.hub._counted
     assert not any(watched.hub._buckets)
 
 
@@ -210,7 +210,7 @@ async def test_who_could_not_join_does_not_count(watched: Watched) -> None:
         with pytest.raises(UnknownVenue):
             await watched.hub.join(VenueId("nowhere"), a_wish(watched), address="192.0.2.1")
 
-    assert not watched.hub._addresses
+    assert not watched.hub._counted
 
 
 async def test_what_staff_see_ends_when_the_staff_change_so_that_they_are_judged_again(watched: Watched) -> None:

@@ -3,6 +3,7 @@
 The proxy in front of the server is trusted here, so that every test has an address of its own.
 """
 
+import json
 from collections.abc import Iterator
 from http.client import HTTPConnection
 from itertools import count
@@ -15,7 +16,7 @@ from tests.cli.installations import Installation
 from tests.running import Answer, Client, DawrServer, at_once, must_be_problem
 
 OF_ADDRESS, OF_VISIT, GUESSES = 30, 12, 40
-STREAMS_OF_VISIT = 10
+STREAMS_OF_VISIT, STREAMS_OF_HALL = 10, 15
 
 _addresses = (f"198.51.{number // 250}.{number % 250}" for number in count())
 
@@ -54,6 +55,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DawrServer]:
         "DAWR_LIMIT_LOOK": str(OF_ADDRESS),
         "DAWR_LIMIT_VISIT": str(OF_VISIT),
         "DAWR_LIMIT_GUESS": str(GUESSES),
+        "DAWR_MOST_VISIT_STREAMS_PER_ADDRESS": str(STREAMS_OF_HALL),
     }
     installation = Installation(settings, "", directory)
     installation.create_venue()
@@ -89,6 +91,21 @@ def test_a_visit_has_so_many_streams_and_another_behind_the_same_address_has_its
 
     assert sorted(statuses[:-1]) == [*[200] * STREAMS_OF_VISIT, 429]
     assert statuses[-1] == 200
+
+
+def test_all_visits_of_an_address_have_so_many_streams_together(server: DawrServer, hall: Hall) -> None:
+    *links, last = hall.links(4)
+
+    opened = [hall.watch(link) for link in links for _ in range(STREAMS_OF_HALL // 3)]
+    statuses = [connection.getresponse().status for connection in opened]
+    beyond, elsewhere = hall.watch(last), Hall(server, next(_addresses)).watch(last)
+    refused, let_in = beyond.getresponse(), elsewhere.getresponse()
+    code = json.loads(refused.read())["code"] if refused.status == 429 else None
+    for connection in (*opened, beyond, elsewhere):
+        connection.close()
+
+    assert statuses == [200] * STREAMS_OF_HALL
+    assert (code, let_in.status) == ("too-many-streams", 200)
 
 
 def test_guesses_count_for_the_address_and_take_nothing_from_the_visit(hall: Hall) -> None:

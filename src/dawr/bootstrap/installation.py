@@ -228,6 +228,7 @@ def _hub_of(settings: Settings, store: Store, relay: Relay | None, instruments: 
         secrets.SystemRandom(),
         stream_seconds=settings.stream_seconds,
         most_per_address=settings.most_streams_per_address,
+        most_of_visits_per_address=settings.most_visit_streams_per_address,
         relays=[] if relay is None else [relay],
         told=[lambda events: instruments.published(events, now())],
     )

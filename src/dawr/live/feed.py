@@ -53,7 +53,7 @@ class Seat(msgspec.Struct, eq=False, kw_only=True):
     """Where a watcher sits, so that it can be shown out."""
 
     feed: "Feed"
-    address: str
+    counts_for: tuple[str, ...]
     bucket: set[Watcher]
     """Those who get their heartbeat at the same time."""
     channel: Channel | None

@@ -41,7 +41,7 @@ class HubClosed(Exception):
 
 
 class TooManyStreams(Exception):
-    """This address has as many streams open as one may have."""
+    """This address, or this visit, has as many streams open as one may have."""
 
 
 class Hub:
@@ -56,6 +56,7 @@ class Hub:
         stream_seconds: int = 300,
         most_per_address: int = 500,
         most_per_visit: int = 10,
+        most_of_visits_per_address: int = 5000,
         relays: "Sequence[Relay]" = (),
         told: Sequence[Told] = (),
     ) -> None:
@@ -64,10 +65,11 @@ class Hub:
         self._stream_seconds = stream_seconds
         self._most_per_address = most_per_address
         self._most_per_visit = most_per_visit
+        self._most_of_visits_per_address = most_of_visits_per_address
         self._relays = relays
         self._told = told
         self._feeds: dict[VenueId, Feed] = {}
-        self._addresses: Counter[str] = Counter()
+        self._counted: Counter[str] = Counter()
         self._buckets: list[set[Watcher]] = [set() for _ in range(HEARTBEAT_SECONDS)]
         self._next_bucket = 0
         self._beats = 0
@@ -103,22 +105,25 @@ class Hub:
     async def join(self, venue_id: VenueId, wish: Wish, *, address: str) -> Watcher:
         """A stream of what is wished for, from where it was left. `Unresumable` if that is not known any more.
 
-        Whoever follows a visit by its link counts for the visit, not for the address: a hall full of phones has one.
+        Whoever follows a visit by its link counts for the visit, and with all others who do for their address, which
+        may have many: a hall full of phones has one.
         """
         if self.is_closed:
             raise HubClosed
-        most = self._most_per_address
+        most = {address: self._most_per_address}
         if isinstance(wish.follow, FollowVisit):
-            address, most = f"visit {wish.follow.visit_id}", self._most_per_visit
-        if self._addresses[address] >= most:
+            most = {f"visit {wish.follow.visit_id}": self._most_per_visit}
+            most[f"visits {address}"] = self._most_of_visits_per_address
+        if any(self._counted[key] >= most[key] for key in most):
             raise TooManyStreams
         feed = self._feeds.setdefault(venue_id, Feed(venue_id, self._past, self._told))
         feed.guests += 1
-        self._addresses[address] += 1
+        counts_for = tuple(most)
+        self._counted.update(counts_for)
         try:
-            watcher = await self._join(feed, wish, address)
+            watcher = await self._join(feed, wish, counts_for)
         except BaseException:
-            self._forget_address(address)
+            self._forget(counts_for)
             raise
         finally:
             feed.guests -= 1
@@ -207,7 +212,7 @@ class Hub:
 
     # Inside
 
-    async def _join(self, feed: Feed, wish: Wish, address: str) -> Watcher:
+    async def _join(self, feed: Feed, wish: Wish, counts_for: tuple[str, ...]) -> Watcher:
         await feed.open()
         if wish.since is not None:
             await feed.reach(wish.since)
@@ -221,7 +226,7 @@ class Hub:
             raise Unresumable
         seat = Seat(
             feed=feed,
-            address=address,
+            counts_for=counts_for,
             bucket=self._buckets[self._next_bucket],
             channel=None if wish.form is None else feed.channel(wish.form),
             still_may=wish.still_may,
@@ -267,14 +272,15 @@ class Hub:
         if seat.ends is not None:
             seat.ends.cancel()
         seat.bucket.discard(watcher)
-        self._forget_address(seat.address)
+        self._forget(seat.counts_for)
         seat.feed.let_go(seat, watcher)
         self._drop_if_idle(seat.feed)
 
-    def _forget_address(self, address: str) -> None:
-        self._addresses[address] -= 1
-        if not self._addresses[address]:
-            del self._addresses[address]
+    def _forget(self, counts_for: tuple[str, ...]) -> None:
+        for key in counts_for:
+            self._counted[key] -= 1
+            if not self._counted[key]:
+                del self._counted[key]
 
     def _drop_if_idle(self, feed: Feed) -> None:
         if feed.is_idle and self._feeds.get(feed.venue_id) is feed:
