@@ -39,7 +39,7 @@ async def add(accounts: Accounts, venue: Venue, name: str = "amna", role: Role =
 
 async def disable(accounts: Accounts, venue: Venue, name: str, by: Role, *, claim: Claim | None = None) -> Reply:
     reply = await do(accounts, venue, DisableStaff(name, by), claim=claim)
-    await accounts.sign_out_everywhere(name)
+    await accounts.sign_out_if_useless(name)
     return reply
 
 

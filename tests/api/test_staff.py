@@ -160,12 +160,38 @@ def test_a_disabled_member_watches_no_more(api: Api, queue: str) -> None:
 def test_disabled_at_one_venue_is_disabled_there_only(api: Api, alone: str) -> None:
     username = add(api)
     api.post(f"/v1/venues/{alone}/staff", {"username": username, "role": "staff"}, by=OWNER)
+    session = api.sign_in(username)
 
     change(api, username, "disable")
 
+    for signed_in in (session, api.sign_in(username)):
+        assert api.get("/v1/me", by=signed_in).json["venues"] == [{"venue": alone, "role": "staff"}]
+        must_be_problem(api.get("/v1/queues/clinic:lab/tickets", by=signed_in), 404, "unknown-venue")
+
+
+def test_who_is_disabled_again_and_again_stays_signed_in_elsewhere(api: Api, alone: str) -> None:
+    username = add(api)
+    api.post(f"/v1/venues/{alone}/staff", {"username": username, "role": "staff"}, by=OWNER)
     session = api.sign_in(username)
-    assert api.get("/v1/me", by=session).json["venues"] == [{"venue": alone, "role": "staff"}]
-    must_be_problem(api.get("/v1/queues/clinic:lab/tickets", by=session), 404, "unknown-venue")
+
+    for _ in range(3):
+        change(api, username, "disable", MANAGER)
+
+        assert api.get("/v1/me", by=session).json["venues"] == [{"venue": alone, "role": "staff"}]
+
+
+def test_a_session_that_opens_nothing_any_more_does_not_come_back(api: Api, alone: str) -> None:
+    username = add(api)
+    api.post(f"/v1/venues/{alone}/staff", {"username": username, "role": "staff"}, by=OWNER)
+    session = api.sign_in(username)
+    places = (f"{STAFF}/{username}", f"/v1/venues/{alone}/staff/{username}")
+
+    for verb in ("disable", "enable"):
+        for place in places:
+            assert api.post(f"{place}/{verb}", {}, by=OWNER).status == 200
+
+    must_be_problem(api.get("/v1/me", by=session), 401, "credentials-invalid")
+    assert len(api.get("/v1/me", by=api.sign_in(username)).json["venues"]) == 2
 
 
 def test_whom_one_manages_elsewhere_is_added_without_a_password(api: Api, alone: str) -> None:

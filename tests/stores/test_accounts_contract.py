@@ -180,6 +180,23 @@ async def test_all_sessions_of_one_account_end_together(accounts: AccountStore, 
     assert [await is_good(accounts, session) for session in [*hers, of_basma]] == [False] * 3 + [True]
 
 
+async def test_sessions_that_open_nothing_any_more_are_ended_and_no_others(
+    engine: Engine, store: Store, accounts: AccountStore, venue: Venue, amna: Account
+) -> None:
+    second = await create_venue(store, a_venue())
+    for place in (venue, second):
+        await engine.do(place.id, AddStaff(amna.account_id, amna.username, "staff", None))
+    session = await sign_in(accounts, amna)
+    good = []
+
+    for place in (venue, venue, second):
+        await engine.do(place.id, DisableStaff(amna.username, None))
+        await accounts.end_useless_sessions(amna.account_id)
+        good.append(await is_good(accounts, session))
+
+    assert good == [True, True, False]
+
+
 async def test_a_session_is_not_begun_with_a_password_that_was_changed_meanwhile(
     accounts: AccountStore, amna: Account
 ) -> None:

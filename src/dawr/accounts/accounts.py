@@ -176,10 +176,10 @@ class Accounts:
             raise UsernameTaken(name)
         return AddStaff(account.account_id, account.username, role, by)
 
-    async def sign_out_everywhere(self, username: str) -> None:
-        """What follows when somebody was disabled at a venue."""
+    async def sign_out_if_useless(self, username: str) -> None:
+        """What follows when somebody was disabled at a venue. Who works elsewhere stays signed in, for there."""
         with suppress(StoreFault), self._dropping():  # who is disabled may nothing there any more, signed in or not
-            await self._store.end_sessions((await self._called(username)).account_id)
+            await self._store.end_useless_sessions((await self._called(username)).account_id)
 
     async def disable(self, username: str, *, origin: Origin) -> None:
         """The whole account: at every venue, and signed out. A venue's last owner is refused before anything."""

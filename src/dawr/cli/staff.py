@@ -119,7 +119,7 @@ async def change(dawr: Dawr, change: StaffChange) -> str:
         return await _add(dawr, change)
     if change.verb == "disable":
         await one_writer.do(dawr, change.venue, DisableStaff(name, None))
-        await dawr.accounts.sign_out_everywhere(name)
+        await dawr.accounts.sign_out_if_useless(name)
         return f"{name} is disabled at {change.venue}."
     if change.verb == "enable":
         await one_writer.do(dawr, change.venue, EnableStaff(name, None))

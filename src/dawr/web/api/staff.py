@@ -61,7 +61,7 @@ async def change_role(_: Parts, request: Request[RoleInput]) -> Reply:
 async def disable(parts: Parts, request: Request[Reason]) -> Reply:
     username = request.params["username"]
     reply = await request.do(DisableStaff(username, request.role), _answer, reason=request.given.reason)
-    await parts.accounts.sign_out_everywhere(username)
+    await parts.accounts.sign_out_if_useless(username)
     return reply
 
 

@@ -50,6 +50,12 @@ DELETE FROM sessions WHERE session_hash = $1;
 -- name: end_sessions
 DELETE FROM sessions WHERE account_id = $1;
 
+-- name: end_useless_sessions
+-- Those of an account that works nowhere any more: they open nothing.
+DELETE FROM sessions
+WHERE account_id = $1
+    AND NOT EXISTS (SELECT 1 FROM staff WHERE staff.account_id = $1 AND staff.disabled_at IS NULL);
+
 -- name: purge_sessions
 DELETE FROM sessions
 WHERE session_hash = ANY (ARRAY(

@@ -48,6 +48,12 @@ DELETE FROM sessions WHERE session_hash = ?1;
 -- name: end_sessions
 DELETE FROM sessions WHERE account_id = ?1;
 
+-- name: end_useless_sessions
+-- Those of an account that works nowhere any more: they open nothing.
+DELETE FROM sessions
+WHERE account_id = ?1
+    AND NOT EXISTS (SELECT 1 FROM staff WHERE staff.account_id = ?1 AND staff.disabled_at IS NULL);
+
 -- name: purge_sessions
 DELETE FROM sessions
 WHERE session_hash IN (SELECT session_hash FROM sessions WHERE expires_at <= ?1 ORDER BY expires_at LIMIT ?2);
