@@ -19,6 +19,7 @@ from dawr.domain import (
     LineKey,
     Place,
     QueueId,
+    Role,
     SignedIn,
     StaffMember,
     Ticket,
@@ -245,7 +246,8 @@ class AccountStore(Protocol):
     async def purge_sessions(self, now: int, *, most: int) -> int:
         """Delete sessions that have expired, and say how many."""
 
-    async def token(self, venue_id: VenueId, token_id: TokenId) -> Token | None: ...
+    async def token(self, venue_id: VenueId, token_id: TokenId) -> tuple[Token, Role | None] | None:
+        """A token, and what whoever answers for it may at the venue now: None, if nothing."""
 
     async def set_owner_code(self, code_hash: str, now: int) -> None:
         """The code that makes the first owner's account; an earlier one is forgotten."""

@@ -5,10 +5,10 @@ from typing import Any
 from dawr.accounts.accounts import Accounts
 from dawr.domain.events import Origin
 from dawr.domain.staff import Role, StaffMember
-from dawr.domain.token import Token
 from dawr.domain.venue import Venue
 from dawr.operations.operation import Operation
-from dawr.operations.people import DisableStaff
+from dawr.operations.people import DisableStaff, StaffChanged
+from dawr.operations.tokens import TokenNow
 from dawr.reliability.idempotency import Claim, Reply
 
 HOUR = 60 * 60 * 1000
@@ -17,8 +17,10 @@ BY_TOOL = Origin(actor="command line")
 BY_AMNA = Origin(actor="staff:amna")
 
 
-def rendered(made: StaffMember | Token) -> Reply:
-    return Reply(201, (made.username if isinstance(made, StaffMember) else made.token_id).encode())
+def rendered(made: StaffMember | StaffChanged | TokenNow) -> Reply:
+    if isinstance(made, TokenNow):
+        return Reply(201, made.token.token_id.encode())
+    return Reply(201, (made.username if isinstance(made, StaffMember) else made.member.username).encode())
 
 
 async def do(
@@ -50,6 +52,8 @@ async def signed_in(accounts: Accounts, name: str = "amna", password: str = PASS
 
 
 async def make_token(accounts: Accounts, venue: Venue, role: Role = "staff", by: Role | None = "owner") -> str:
-    making, bearer = accounts.new_token(venue.id, "api", role, "A program", by=by, made_by="staff:amna")
+    making, bearer = accounts.new_token(
+        venue.id, "api", role, "A program", by=by, made_by="staff:amna", account_id=None
+    )
     await do(accounts, venue, making)
     return bearer

@@ -113,6 +113,7 @@ def asked_for(things: Things) -> dict[str, Asked]:
         "enable-staff": Asked(member, {}),
         "list-tokens": Asked(venue),
         "make-token": Asked(venue, {"kind": "display", "name": "A wall"}),
+        "take-token-over": Asked(token, {}),
         "revoke-token": Asked(token, {}),
         **{f"look-at-traffic{what}": Asked({}) for what in ("", "-timeseries", "-health")},
         "refresh-traffic-snapshot": Asked({}, {}),

@@ -16,8 +16,11 @@ from tests.running import Answer
 NEEDED_AT_THE_VENUE: Mapping[str, Role] = {"set-up-venue": "owner"}
 """Where the venue may be one that is not there yet, the document can only say that one must be signed in."""
 
-FOR_PEOPLE_ONLY = {"change-password"}
-"""A token is known, but has no password to change."""
+FOR_PEOPLE_ONLY = {
+    *("change-password", "add-staff", "change-role", "disable-staff", "enable-staff"),
+    *("make-token", "take-token-over"),
+}
+"""No token, whatever its role, changes a password or the staff, or makes or takes over a token."""
 
 OF_EVERY_VENUE = {
     *("look-at-traffic", "refresh-traffic-snapshot", "list-traffic-paths", "look-at-traffic-path"),
@@ -64,14 +67,15 @@ def expected_of(name: str, operation: Mapping[str, Any], actor: Actor, place: Pl
         return 401
     if name in BY_LINK:
         return "allowed" if actor.kind == "visitor" and place == "own" else 404
+    is_for_others = name in FOR_PEOPLE_ONLY and actor.kind in {"token", "device"}
     if who == "signed-in":
-        is_refused = name in OF_EVERY_VENUE or (name in FOR_PEOPLE_ONLY and actor.kind in {"token", "device"})
-        return 403 if is_refused else "allowed"
+        return 403 if name in OF_EVERY_VENUE or is_for_others else "allowed"
     if who == "anyone" or actor.role is None:
         return "allowed"
     if name in AT_A_DESK_ONLY and place == "own" and actor.role == "staff":
         return 403
-    return 404 if place == "foreign" else "allowed" if is_enough(actor, actor.role, who) else 403
+    is_allowed = is_enough(actor, actor.role, who) and not is_for_others
+    return 404 if place == "foreign" else "allowed" if is_allowed else 403
 
 
 def is_enough(actor: Actor, role: Role, needed: Role) -> bool:

@@ -63,6 +63,7 @@ CANNOT_BE = [
     (("list", "--venue", "nowhere"), "There is no venue “nowhere” here."),
     (("revoke", "nowhere-1"), "There is no such token here."),
     (("revoke", "x"), "There is no such token here."),
+    (("take-over", "nowhere-1"), "There is no such token here."),
 ]
 
 
@@ -74,3 +75,39 @@ def test_what_cannot_be_is_said_in_a_sentence(embedded: Installation) -> None:
     for finished, (_, sentence) in zip(done, CANNOT_BE, strict=True):
         assert (finished.exit_code, finished.complained.startswith(f"Error: {sentence}")) == (1, True), finished
     assert embedded.rows("SELECT count(*) FROM tokens") == [(0,)]
+
+
+def test_whoever_is_disabled_is_named_with_their_tokens_and_others_take_them_over(installation: Installation) -> None:
+    installation.create_venue()
+    for name, role in (("amna", "owner"), ("basma", "manager")):
+        installation.dawr("staff", "add", name, "--role", role)
+    made = installation.dawr("token", "new", "--kind", "api", "--role", "manager", "--name", "Reports").said
+    token = made.removeprefix("dwt_").partition(".")[0]
+    line = f"{token}  api  manager  Reports"
+
+    said = [
+        installation.dawr(*arguments.split()).said
+        for arguments in (
+            f"token take-over {token} --for Basma",
+            "staff role basma staff",
+            "staff disable basma",
+            "token list",
+            "staff enable basma --venue clinic",
+            f"token take-over {token} --for amna",
+            "staff disable basma --venue clinic",
+            f"token take-over {token}",
+            "token list",
+        )
+    ]
+
+    assert said == [
+        f"Token {token} (Reports) answers to basma.\n",
+        f"basma is staff at clinic.\n{line}  of basma  only staff now\n",
+        f"basma is disabled everywhere.\n{line}  of basma  opens nothing\n",
+        f"{line}  of basma  opens nothing\n",
+        f"basma is enabled at clinic.\n{line}  of basma  only staff now\n",
+        f"Token {token} (Reports) answers to amna.\n",
+        "basma is disabled at clinic.\n",
+        f"Token {token} (Reports) answers to the command line.\n",
+        f"{line}\n",
+    ]

@@ -13,7 +13,7 @@ from dawr.domain.staff import ROLES, Role, StaffMember
 from dawr.domain.token import Token, TokenId
 from dawr.operations.loaded import NotLoaded
 from dawr.operations.operation import Operation
-from dawr.operations.people import AddStaff, ChangeRole, DisableStaff, EnableStaff, LookAtStaff
+from dawr.operations.people import AddStaff, ChangeRole, DisableStaff, EnableStaff, LookAtStaff, StaffChanged
 from dawr.operations.rows import STAFF, TOKENS
 from dawr.operations.tokens import LookAtTokens, MakeToken, RevokeToken
 from dawr.operations.transaction import Transaction
@@ -26,8 +26,17 @@ def a_member(username: str, role: Role = "staff", *, disabled_at: int | None = N
     return StaffMember(VENUE, AccountId(f"account-of-{username}"), username, role, 1, disabled_at)
 
 
-def a_token(number: int, role: Role = "staff", *, made_at: int = 1, revoked_at: int | None = None) -> Token:
-    return Token(VENUE, TokenId(f"v1-{number}"), "hash", "api", role, f"Token {number}", "amna", made_at, revoked_at)
+def a_token(
+    number: int,
+    role: Role = "staff",
+    *,
+    made_at: int = 1,
+    revoked_at: int | None = None,
+    account_id: AccountId | None = None,
+) -> Token:
+    return Token(
+        VENUE, TokenId(f"v1-{number}"), "hash", "api", role, f"Token {number}", "amna", made_at, revoked_at, account_id
+    )
 
 
 PEOPLE = (
@@ -57,7 +66,14 @@ def add(username: str = "new", role: Role = "staff", by: Role | None = "owner") 
 
 def make(role: Role | None = "staff", by: Role | None = "owner", *, name: str = "A program") -> MakeToken:
     return MakeToken(
-        token_id=TokenId("v1-new"), secret_hash="hash", kind="api", name=name, role=role, made_by="staff:amna", by=by
+        token_id=TokenId("v1-new"),
+        secret_hash="hash",
+        kind="api",
+        name=name,
+        role=role,
+        made_by="staff:amna",
+        account_id=None,
+        by=by,
     )
 
 
@@ -88,15 +104,16 @@ def test_nobody_is_added_twice(name: str) -> None:
     ],
 )
 def test_each_change_of_somebody_is_one_event(
-    operation: Operation[StaffMember], kind: str, data: dict[str, str]
+    operation: Operation[StaffChanged], kind: str, data: dict[str, str]
 ) -> None:
     tx = a_transaction()
 
-    member = operation.decide(tx, NOW)
+    changed = operation.decide(tx, NOW)
 
     (event,) = tx.changes().events
+    assert isinstance(changed, StaffChanged)
+    member = changed.member
     assert tx.changes().of(STAFF) == [member]
-    assert isinstance(member, StaffMember)
     assert event.kind == kind
     assert msgspec.json.decode(event.data) == {"username": member.username, **data}
 
@@ -106,7 +123,7 @@ def test_each_change_of_somebody_is_one_event(
     [ChangeRole("staff", "staff", "owner"), DisableStaff("gone", "owner"), EnableStaff("staff", "owner")],
     ids=lambda operation: type(operation).__name__,
 )
-def test_what_is_so_already_is_no_change(operation: Operation[StaffMember]) -> None:
+def test_what_is_so_already_is_no_change(operation: Operation[StaffChanged]) -> None:
     tx = a_transaction()
 
     operation.decide(tx, NOW)
@@ -144,7 +161,7 @@ def test_the_same_holds_for_adding_disabling_enabling_and_tokens(by: Role, of: R
     ],
     ids=str,
 )
-def test_the_last_active_owner_stays_whoever_asks(operation: Operation[StaffMember]) -> None:
+def test_the_last_active_owner_stays_whoever_asks(operation: Operation[StaffChanged]) -> None:
     gone = a_member("gone", "owner", disabled_at=5)
 
     assert outcome(operation, a_member("owner", "owner"), gone) is LastOwner
@@ -152,15 +169,15 @@ def test_the_last_active_owner_stays_whoever_asks(operation: Operation[StaffMemb
 
 
 @pytest.mark.parametrize("operation", [ChangeRole("x", "staff", None), DisableStaff("x", None), EnableStaff("x", None)])
-def test_somebody_who_does_not_work_here_is_unknown(operation: Operation[StaffMember]) -> None:
+def test_somebody_who_does_not_work_here_is_unknown(operation: Operation[StaffChanged]) -> None:
     assert outcome(operation) is UnknownStaff
 
 
 def test_a_token_is_made_and_revoked_with_its_events_and_without_its_secret() -> None:
     tx = a_transaction()
 
-    made = make().decide(tx, NOW)
-    revoked = RevokeToken(made.token_id, "manager").decide(tx, NOW + 1)
+    made = make().decide(tx, NOW).token
+    revoked = RevokeToken(made.token_id, "manager").decide(tx, NOW + 1).token
     RevokeToken(made.token_id, "manager").decide(tx, NOW + 2)
 
     facts = {"token": "v1-new", "name": "A program", "token_kind": "api", "role": "staff"}
@@ -202,7 +219,7 @@ def test_rows_that_are_not_here_yet_are_asked_for(operation: Operation[Any]) -> 
 
     expected = Wants()
     operation.wants(CLINIC, expected)
-    assert missing.value.wants == expected
+    assert missing.value.wants.rows.keys() <= expected.rows.keys()
 
 
 def test_a_late_load_does_not_undo_what_was_changed_meanwhile() -> None:
@@ -219,7 +236,7 @@ def test_staff_are_listed_by_name_and_tokens_by_age() -> None:
     tx = a_transaction(a_member("b"), a_member("a"), tokens=(a_token(2, made_at=9), a_token(3), a_token(1)))
 
     assert [member.username for member in LookAtStaff().look(tx, NOW)] == ["a", "b"]
-    assert [token.token_id for token in LookAtTokens().look(tx, NOW)] == ["v1-1", "v1-3", "v1-2"]
+    assert [now.token.token_id for now in LookAtTokens().look(tx, NOW)] == ["v1-1", "v1-3", "v1-2"]
 
 
 def outcome(operation: Operation[Any], *staff: StaffMember, tokens: tuple[Token, ...] = ()) -> type[Refused] | None:

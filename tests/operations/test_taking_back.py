@@ -40,7 +40,7 @@ from dawr.operations.reception import (
 from dawr.operations.rows import ANSWERS, VISITS
 from dawr.operations.staff import Call, CallNext, Extend, Finish, Hold, Miss, Prioritize, PutBack, Recall, Resume, Start
 from dawr.operations.ticket import OfTicket, OneVerb
-from dawr.operations.tokens import MakeToken, RevokeToken
+from dawr.operations.tokens import MakeToken, RevokeToken, TakeTokenOver
 from dawr.operations.transaction import Transaction
 from dawr.operations.undo import Undo, UndoLeave
 from dawr.operations.visitor import Join, Leave, Rejoin
@@ -128,8 +128,18 @@ EXAMPLES: list[Operation[Any]] = [
     ChangeRole("staff", "viewer", "owner"),
     DisableStaff("staff", "owner"),
     EnableStaff("gone", "owner"),
-    MakeToken(token_id=TokenId("v1-new"), secret_hash="hash", kind="api", name="A", role="staff", made_by="x", by=None),
+    MakeToken(
+        token_id=TokenId("v1-new"),
+        secret_hash="hash",
+        kind="api",
+        name="A",
+        role="staff",
+        made_by="x",
+        account_id=None,
+        by=None,
+    ),
     RevokeToken(TokenId("v1-1"), None),
+    TakeTokenOver(TokenId("v1-1"), "owner", None),
     start_visit("army", "new"),
     start_visit("تجنيد", "new", priority=2),
     start_visit("eyes", "visitor-58"),

@@ -1,6 +1,7 @@
 """Staff on both stores: what is stored, who may, and that the last owner stays however many ask at once."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from dawr.domain.events import Origin
 from dawr.domain.staff import Role, StaffMember
 from dawr.domain.venue import Venue
 from dawr.engine.engine import Engine
+from dawr.operations.operation import Operation
 from dawr.operations.people import AddStaff, ChangeRole, DisableStaff, EnableStaff, LookAtStaff
 from dawr.operations.rows import STAFF
 from dawr.ports import Store, Wants
@@ -50,12 +52,13 @@ async def test_staff_are_stored_changed_and_found_again(
 
 
 async def test_every_change_of_staff_is_an_event_with_its_actor(engine: Engine, venue: Venue) -> None:
-    for operation in (
+    operations: tuple[Operation[Any], ...] = (
         add("amna"),
         ChangeRole("amna", "manager", None),
         DisableStaff("amna", None),
         EnableStaff("amna", None),
-    ):
+    )
+    for operation in operations:
         await engine.do(venue.id, operation, origin=BY_AMNA)
 
     events = await events_of(engine, venue)
@@ -130,7 +133,7 @@ async def test_of_two_owners_who_demote_each_other_at_once_one_stays(
                 return_exceptions=True,
             )
 
-            assert sorted(type(outcome).__name__ for outcome in outcomes) == ["LastOwner", "StaffMember"]
+            assert sorted(type(outcome).__name__ for outcome in outcomes) == ["LastOwner", "StaffChanged"]
             owners = [name for name, who in (await staff_of(here, venue)).items() if who == ("owner", True)]
             assert len(owners) == 1
             await here.do(venue.id, ChangeRole("amna", "owner", None))

@@ -156,7 +156,11 @@ KEYS: dict[str, list[Access]] = {
     "staff_of_venue": [("staff_pkey", "venue_id")],
     "staff_of_account": [("staff_by_account", "account_id")],
     "tokens_of_venue": [("tokens_pkey", "venue_id")],
-    "token_by_id": [("tokens_pkey", "venue_id token_id")],
+    "token_by_id": [
+        ("accounts_pkey", "account_id"),
+        ("staff_pkey", "venue_id account_id"),
+        ("tokens_pkey", "venue_id token_id"),
+    ],
     "account_by_username": [("accounts_username_key", "username")],
     "account_by_id": [("accounts_pkey", "account_id")],
     "set_password": [("accounts_pkey", "account_id")],

@@ -11,6 +11,7 @@ import asyncpg
 import msgspec
 import pytest
 
+from dawr.domain import TokenId, VenueId
 from dawr.stores.data_directory import DataDirectory
 from dawr.stores.migrations import known
 from tests.builders import DrivenClock
@@ -229,6 +230,52 @@ async def test_whoever_was_shut_out_stays_out(upgraded: Upgraded) -> None:
 
     must_be_problem(revoked, 401, "credentials-invalid")
     assert disabled.status == 401
+
+
+async def test_who_made_an_old_token_answers_for_it_and_for_what_it_made(old: Old) -> None:
+    made_by = {
+        "1": "staff:the-manager",
+        "2": "token:va501a-1",
+        "3": "token:va501a-2",
+        "4": "command line",
+        "5": "token:va501a-4",
+        "6": "token:va501a-7",
+        "7": "token:va501a-6",
+        "8": "staff:nobody",
+    }
+    for number, maker in made_by.items():
+        await old.database.rows(
+            "INSERT INTO tokens (venue_id, token_id, secret_hash, kind, role, name, made_by, made_at) "
+            f"VALUES ('va501a', 'va501a-{number}', 'hash', 'api', 'viewer', 'A token', '{maker}', 1)"
+        )
+    store = await old.database.open()
+    await store.migrate()
+    await store.close()
+
+    answering = await old.database.rows(
+        "SELECT tokens.token_id, tokens.account_id IS NULL, accounts.username FROM tokens "
+        "LEFT JOIN accounts ON accounts.account_id = tokens.account_id WHERE tokens.secret_hash = 'hash' ORDER BY 1"
+    )
+    assert [(bool(is_nobodys), name) for _, is_nobodys, name in answering] == [
+        *[(False, "the-manager")] * 3,
+        *[(True, None)] * 2,
+        *[(False, None)] * 3,
+    ]
+
+
+async def test_what_an_old_server_makes_meanwhile_opens_nothing(old: Old) -> None:
+    store = await old.database.open()
+    await store.migrate()
+    await old.database.rows(
+        "INSERT INTO tokens (venue_id, token_id, secret_hash, kind, role, name, made_by, made_at) "
+        "VALUES ('va501a', 'va501a-1', 'hash', 'api', 'owner', 'A token', 'staff:owner', 1)"
+    )
+
+    found = await store.accounts.token(VenueId("va501a"), TokenId("va501a-1"))
+    await store.close()
+
+    assert found is not None
+    assert found[0].role_now(found[1]) is None
 
 
 async def test_a_party_still_stands_in_line(upgraded: Upgraded) -> None:

@@ -23,7 +23,7 @@ from dawr.domain.token import venue_of
 from dawr.domain.venue import checked
 from dawr.engine.engine import Engine
 from dawr.operations.people import AddStaff, DisableStaff, EnableStaff, LookAtStaff
-from dawr.operations.tokens import MakeToken
+from dawr.operations.tokens import MakeToken, TokenNow
 from dawr.ports import Clock, Ids, Store, StoreFault
 
 SESSION = "dws_"
@@ -114,7 +114,10 @@ class Accounts:
     # Tokens
 
     async def token(self, bearer: str) -> Token | None:
-        """The token behind `dwt_{token_id}.{secret}`, if it is good: as it was a second ago at most."""
+        """The token behind `dwt_{token_id}.{secret}`, if it is good: as it was a second ago at most.
+
+        Its role is what it may now: never more than whoever answers for it.
+        """
         kept = self._remembered.get(key := hash_of(bearer))
         return kept if isinstance(kept, Token) else await self._remembered.keep(key, self.token_now(bearer))
 
@@ -123,10 +126,12 @@ class Accounts:
         token_id, _, secret = bearer.removeprefix(TOKEN).partition(".")
         if not _could_be(bearer, TOKEN) or not secret:
             return None
-        token = await self._store.token(venue_of(token_id), TokenId(token_id))
-        if token is None or not fits(secret, token.secret_hash) or not token.is_active:
+        found = await self._store.token(venue_of(token_id), TokenId(token_id))
+        if found is None or not fits(secret, found[0].secret_hash):
             return None
-        return token
+        token, theirs = found
+        role = token.role_now(theirs)
+        return None if role is None else msgspec.structs.replace(token, role=role)
 
     def new_token(
         self,
@@ -137,6 +142,7 @@ class Accounts:
         *,
         by: Role | None,
         made_by: str,
+        account_id: AccountId | None,
     ) -> tuple[MakeToken, str]:
         """What makes it, and the bearer text to be told once: nothing that is stored has it, so a replay cannot."""
         token_id, secret = TokenId(self._ids.new(venue_id)), self._ids.token()
@@ -147,6 +153,7 @@ class Accounts:
             name=name,
             role=role,
             made_by=made_by,
+            account_id=account_id,
             by=by,
         )
         return making, f"{TOKEN}{token_id}.{secret}"
@@ -181,25 +188,31 @@ class Accounts:
         with suppress(StoreFault), self._dropping():  # who is disabled may nothing there any more, signed in or not
             await self._store.end_useless_sessions((await self._called(username)).account_id)
 
-    async def disable(self, username: str, *, origin: Origin) -> None:
-        """The whole account: at every venue, and signed out. A venue's last owner is refused before anything."""
+    async def disable(self, username: str, *, origin: Origin) -> tuple[TokenNow, ...]:
+        """The whole account: at every venue, and signed out. A venue's last owner is refused before anything.
+
+        Says which tokens it answers for: they open nothing any more.
+        """
         account = await self._called(username)
         memberships = [m for m in await self._store.memberships(account.account_id) if m.is_active]
         for membership in memberships:
             staff = await self._engine.read(membership.venue_id, LookAtStaff())
             must_leave_an_owner(staff, membership)
-        for membership in memberships:
-            await self._engine.do(membership.venue_id, DisableStaff(account.username, None), origin=origin)
+        disabling = DisableStaff(account.username, None)
+        done = [await self._engine.do(one.venue_id, disabling, origin=origin) for one in memberships]
         with self._dropping():
             await self._store.set_disabled(account.account_id, self._clock())
             await self._store.end_sessions(account.account_id)
+        return tuple(token for changed in done for token in changed.tokens)
 
-    async def enable(self, username: str, *, origin: Origin) -> None:
-        """The whole account, at every venue where it is a member."""
+    async def enable(self, username: str, *, origin: Origin) -> tuple[TokenNow, ...]:
+        """The whole account, at every venue where it is a member. Says which tokens it answers for."""
         account = await self._called(username)
         await self._store.set_disabled(account.account_id, None)
-        for membership in await self._store.memberships(account.account_id):
-            await self._engine.do(membership.venue_id, EnableStaff(account.username, None), origin=origin)
+        enabling = EnableStaff(account.username, None)
+        memberships = await self._store.memberships(account.account_id)
+        done = [await self._engine.do(one.venue_id, enabling, origin=origin) for one in memberships]
+        return tuple(token for changed in done for token in changed.tokens)
 
     # Passwords
 

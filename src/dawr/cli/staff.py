@@ -1,6 +1,7 @@
 """`dawr staff`: who works where, with which role and password. Also while the server runs."""
 
 import sys
+from collections.abc import Iterable
 from typing import Literal
 
 import click
@@ -9,11 +10,13 @@ import msgspec
 from dawr.bootstrap import COMMAND_LINE, Dawr
 from dawr.cli import one_writer
 from dawr.cli.options import data_option, settings_of, venue_option
+from dawr.cli.token import line_of
 from dawr.domain import Role
 from dawr.domain.account import checked_username
 from dawr.domain.errors import InvalidValue
 from dawr.domain.staff import ROLES
 from dawr.operations.people import ChangeRole, DisableStaff, EnableStaff, LookAtStaff
+from dawr.operations.tokens import TokenNow
 from dawr.settings import Settings
 
 role_option = click.option("--role", type=click.Choice(ROLES), required=True, help="What they may do there.")
@@ -66,7 +69,7 @@ def change_role(data: str | None, venue: str | None, name: str, role: Role) -> N
 @somewhere_option
 @click.argument("name")
 def disable(data: str | None, venue: str | None, name: str) -> None:
-    """Shut NAME out, and end their sessions."""
+    """Shut NAME out, and say which tokens they answer for."""
     _write(settings_of(data=data), StaffChange("disable", name, venue))
 
 
@@ -118,14 +121,14 @@ async def change(dawr: Dawr, change: StaffChange) -> str:
     if change.verb == "add":
         return await _add(dawr, change)
     if change.verb == "disable":
-        await one_writer.do(dawr, change.venue, DisableStaff(name, None))
+        changed = await one_writer.do(dawr, change.venue, DisableStaff(name, None))
         await dawr.accounts.sign_out_if_useless(name)
-        return f"{name} is disabled at {change.venue}."
+        return _with_tokens(f"{name} is disabled at {change.venue}.", changed.tokens)
     if change.verb == "enable":
-        await one_writer.do(dawr, change.venue, EnableStaff(name, None))
-        return f"{name} is enabled at {change.venue}."
-    member = await one_writer.do(dawr, change.venue, ChangeRole(name, _role(change), None))
-    return f"{name} is {member.role} at {change.venue}."
+        changed = await one_writer.do(dawr, change.venue, EnableStaff(name, None))
+        return _with_tokens(f"{name} is enabled at {change.venue}.", changed.tokens)
+    changed = await one_writer.do(dawr, change.venue, ChangeRole(name, _role(change), None))
+    return _with_tokens(f"{name} is {changed.member.role} at {change.venue}.", changed.tokens)
 
 
 async def _add(dawr: Dawr, change: StaffChange) -> str:
@@ -153,12 +156,17 @@ async def _everywhere(dawr: Dawr, name: str, verb: str) -> str:
         await dawr.accounts.unlock(name)
         return f"{name} is unlocked: wrong passwords from before no longer count."
     if verb == "disable":
-        await dawr.accounts.disable(name, origin=COMMAND_LINE)
+        tokens = await dawr.accounts.disable(name, origin=COMMAND_LINE)
     elif verb == "enable":
-        await dawr.accounts.enable(name, origin=COMMAND_LINE)
+        tokens = await dawr.accounts.enable(name, origin=COMMAND_LINE)
     else:
         raise InvalidValue("venue", "which-venue")
-    return f"{name} is {verb}d everywhere."
+    return _with_tokens(f"{name} is {verb}d everywhere.", tokens)
+
+
+def _with_tokens(said: str, tokens: Iterable[TokenNow]) -> str:
+    """And a line for each token that they answer for."""
+    return "\n".join((said, *map(line_of, tokens)))
 
 
 def _role(change: StaffChange) -> Role:

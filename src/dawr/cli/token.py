@@ -10,7 +10,7 @@ from dawr.domain import Role, TokenId, TokenKind
 from dawr.domain.errors import UnknownToken, UnknownVenue
 from dawr.domain.staff import ROLES
 from dawr.domain.token import venue_of
-from dawr.operations.tokens import LookAtTokens, RevokeToken
+from dawr.operations.tokens import LookAtTokens, RevokeToken, TakeTokenOver, TokenNow
 from dawr.settings import Settings
 
 
@@ -25,13 +25,18 @@ class RevokedToken(msgspec.Struct, frozen=True, tag="revoke"):
     token_id: str
 
 
-TokenChange = NewToken | RevokedToken
+class TakenToken(msgspec.Struct, frozen=True, tag="take-over"):
+    token_id: str
+    username: str | None = None
+
+
+TokenChange = NewToken | RevokedToken | TakenToken
 """What `dawr token` asks for."""
 
 
 @click.group("token")
 def command() -> None:
-    """Make, list and revoke bearer tokens."""
+    """Make, list, revoke and take over bearer tokens."""
 
 
 @command.command("new")
@@ -54,15 +59,38 @@ def revoke(data: str | None, token_id: str) -> None:
     _write(settings_of(data=data), RevokedToken(token_id))
 
 
+@command.command("take-over")
+@data_option
+@click.option("--for", "name", metavar="NAME", help="Who answers for it from now on; by default the command line.")
+@click.argument("token_id", metavar="ID")
+def take_over(data: str | None, name: str | None, token_id: str) -> None:
+    """Let somebody else answer for the token ID: it may never more than they may."""
+    _write(settings_of(data=data), TakenToken(token_id, name))
+
+
 @command.command("list")
 @data_option
 @venue_option
 def list_tokens(data: str | None, venue: str | None) -> None:
-    """Print a venue's tokens: id, kind, role, name, and whether it is revoked."""
+    """Print a venue's tokens: id, kind, role, name, who answers for it, and what it may if that is less."""
     settings = settings_of(data=data)
-    for token in one_writer.look(settings, one_writer.chosen_venue(settings, venue), LookAtTokens()):
-        state = "" if token.is_active else "  revoked"
-        click.echo(f"{token.token_id}  {token.kind}  {token.role}  {token.name}{state}")
+    for now in one_writer.look(settings, one_writer.chosen_venue(settings, venue), LookAtTokens()):
+        click.echo(line_of(now))
+
+
+def line_of(now: TokenNow) -> str:
+    """What a list says of a token. That it is the command line's own is not said."""
+    token = now.token
+    whose = "" if now.username is None else f"  of {now.username or 'nobody'}"
+    return f"{token.token_id}  {token.kind}  {token.role}  {token.name}{whose}{_state(now)}"
+
+
+def _state(now: TokenNow) -> str:
+    if not now.token.is_active:
+        return "  revoked"
+    if now.may is None:
+        return "  opens nothing"
+    return "" if now.may == now.token.role else f"  only {now.may} now"
 
 
 async def change(dawr: Dawr, change: TokenChange) -> str:
@@ -70,16 +98,30 @@ async def change(dawr: Dawr, change: TokenChange) -> str:
     if isinstance(change, NewToken):
         venue_id = await dawr.engine.find_venue(change.venue)
         making, bearer = dawr.accounts.new_token(
-            venue_id, change.kind, change.role, change.name, by=None, made_by=COMMAND_LINE.actor or ""
+            venue_id,
+            change.kind,
+            change.role,
+            change.name,
+            by=None,
+            made_by=COMMAND_LINE.actor or "",
+            account_id=None,
         )
         await one_writer.do(dawr, venue_id, making)
         return bearer
     token_id = TokenId(change.token_id)
+    changing = (
+        RevokeToken(token_id, None)
+        if isinstance(change, RevokedToken)
+        else TakeTokenOver(token_id, change.username, None)
+    )
     try:
-        token = await one_writer.do(dawr, venue_of(token_id), RevokeToken(token_id, None))
+        now = await one_writer.do(dawr, venue_of(token_id), changing)
     except UnknownVenue:
         raise UnknownToken from None
-    return f"Token {token.token_id} ({token.name}) is revoked."
+    called = f"Token {token_id} ({now.token.name})"
+    if not now.token.is_active:
+        return f"{called} is revoked."
+    return f"{called} answers to {now.username or 'the command line'}{_state(now).replace('  ', ': ')}."
 
 
 def _write(settings: Settings, asked: TokenChange) -> None:

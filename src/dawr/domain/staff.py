@@ -46,6 +46,10 @@ def at_least(role: Role, needed: Role) -> bool:
     return ROLES.index(role) >= ROLES.index(needed)
 
 
+def lower(one: Role, other: Role) -> Role:
+    return other if at_least(one, other) else one
+
+
 def must_grant(by: Role | None, role: Role) -> None:
     """Refuse unless `by` may give this role, or act on somebody who has it. None is the command line, which may."""
     if by is None:

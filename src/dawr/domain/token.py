@@ -1,11 +1,14 @@
-"""A token: what a program, a kiosk or a display shows instead of a password. It belongs to one venue."""
+"""A token: what a program, a kiosk or a display shows instead of a password. It belongs to one venue.
+
+Somebody answers for it, and it may never more than they may now.
+"""
 
 from typing import Final, Literal, NewType
 
 import msgspec
 
 from dawr.domain.errors import InvalidValue
-from dawr.domain.staff import Role
+from dawr.domain.staff import AccountId, Role, lower
 from dawr.domain.text import can_be_shown
 from dawr.domain.venue import VenueId
 
@@ -34,10 +37,20 @@ class Token(msgspec.Struct, frozen=True):
     made_by: str
     made_at: int
     revoked_at: int | None = None
+    account_id: AccountId | None = None
+    """Of whoever answers for it. None is the command line, which nobody demotes."""
 
     @property
     def is_active(self) -> bool:
         return self.revoked_at is None
+
+    def role_now(self, theirs: Role | None) -> Role | None:
+        """What it may, by what whoever answers for it may at the venue; None: nothing."""
+        if not self.is_active:
+            return None
+        if self.account_id is None:
+            return self.role
+        return None if theirs is None else lower(self.role, theirs)
 
 
 def checked_role(kind: TokenKind, role: Role | None) -> Role:

@@ -10,23 +10,35 @@ from dawr.domain import AccountId, Role, StaffMember, Venue
 from dawr.domain.errors import AlreadyStaff
 from dawr.domain.staff import member_called, must_grant, must_leave_an_owner
 from dawr.operations.operation import Operation, View
-from dawr.operations.rows import STAFF
+from dawr.operations.rows import STAFF, TOKENS
+from dawr.operations.tokens import TokenNow, tokens_of
 from dawr.operations.transaction import Transaction
 from dawr.ports import Wants
 
 
-class _OfStaff(Operation[StaffMember], frozen=True):
+class StaffChanged(msgspec.Struct, frozen=True):
+    """A member as they are now, and the tokens that they answer for."""
+
+    member: StaffMember
+    tokens: tuple[TokenNow, ...]
+
+
+class _OfStaff(Operation[StaffChanged], frozen=True):
     def wants(self, venue: Venue, wants: Wants) -> None:
         wants.add(STAFF)
+        wants.add(TOKENS)
 
 
-class AddStaff(_OfStaff, frozen=True):
+class AddStaff(Operation[StaffMember], frozen=True):
     """Make an account a member of this venue's staff."""
 
     account_id: AccountId
     username: str
     role: Role
     by: Role | None
+
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        wants.add(STAFF)
 
     def decide(self, tx: Transaction, now: int) -> StaffMember:
         must_grant(self.by, self.role)
@@ -41,15 +53,15 @@ class ChangeRole(_OfStaff, frozen=True):
     role: Role
     by: Role | None
 
-    def decide(self, tx: Transaction, now: int) -> StaffMember:
+    def decide(self, tx: Transaction, now: int) -> StaffChanged:
         before = _member(tx, self.username, self.by)
         must_grant(self.by, self.role)
         if before.role == self.role:
-            return before
+            return _with_tokens(tx, before)
         if before.role == "owner":
             must_leave_an_owner(tx.all(STAFF), before)
         member = msgspec.structs.replace(before, role=self.role)
-        return _put(tx, "staff.role_changed", member, before=before.role)
+        return _with_tokens(tx, _put(tx, "staff.role_changed", member, before=before.role))
 
 
 class DisableStaff(_OfStaff, frozen=True):
@@ -58,12 +70,12 @@ class DisableStaff(_OfStaff, frozen=True):
     username: str
     by: Role | None
 
-    def decide(self, tx: Transaction, now: int) -> StaffMember:
+    def decide(self, tx: Transaction, now: int) -> StaffChanged:
         before = _member(tx, self.username, self.by)
         if not before.is_active:
-            return before
+            return _with_tokens(tx, before)
         must_leave_an_owner(tx.all(STAFF), before)
-        return _put(tx, "staff.disabled", msgspec.structs.replace(before, disabled_at=now))
+        return _with_tokens(tx, _put(tx, "staff.disabled", msgspec.structs.replace(before, disabled_at=now)))
 
 
 class EnableStaff(_OfStaff, frozen=True):
@@ -72,11 +84,11 @@ class EnableStaff(_OfStaff, frozen=True):
     username: str
     by: Role | None
 
-    def decide(self, tx: Transaction, now: int) -> StaffMember:
+    def decide(self, tx: Transaction, now: int) -> StaffChanged:
         before = _member(tx, self.username, self.by)
         if before.is_active:
-            return before
-        return _put(tx, "staff.enabled", msgspec.structs.replace(before, disabled_at=None))
+            return _with_tokens(tx, before)
+        return _with_tokens(tx, _put(tx, "staff.enabled", msgspec.structs.replace(before, disabled_at=None)))
 
 
 class LookAtStaff(View[tuple[StaffMember, ...]], frozen=True):
@@ -94,6 +106,10 @@ def _member(tx: Transaction, username: str, by: Role | None) -> StaffMember:
     member = member_called(tx.all(STAFF), username)
     must_grant(by, member.role)
     return member
+
+
+def _with_tokens(tx: Transaction, member: StaffMember) -> StaffChanged:
+    return StaffChanged(member, tokens_of(tx, member.account_id))
 
 
 def _put(tx: Transaction, kind: str, member: StaffMember, **facts: str) -> StaffMember:

@@ -1,17 +1,33 @@
-"""The tokens of a venue: make one, revoke one. Who makes a token may do at least what it may."""
+"""The tokens of a venue: make one, revoke one, take one over. Who makes a token may do at least what it may."""
 
 import msgspec
 
-from dawr.domain import Role, Token, TokenId, TokenKind, Venue
-from dawr.domain.staff import must_grant
+from dawr.domain import AccountId, Role, Token, TokenId, TokenKind, Venue
+from dawr.domain.staff import member_called, must_grant
 from dawr.domain.token import checked_name, checked_role
 from dawr.operations.operation import Operation, View
-from dawr.operations.rows import TOKENS
+from dawr.operations.rows import STAFF, TOKENS
 from dawr.operations.transaction import Transaction
 from dawr.ports import Wants
 
 
-class MakeToken(Operation[Token], frozen=True, kw_only=True):
+class TokenNow(msgspec.Struct, frozen=True):
+    """A token as it is now."""
+
+    token: Token
+    username: str | None
+    """Who answers for it; None is the command line. Empty: nobody, until an owner takes it over."""
+    may: Role | None
+    """What it may now; None: nothing."""
+
+
+class _OfTokens(Operation[TokenNow], frozen=True):
+    def wants(self, venue: Venue, wants: Wants) -> None:
+        wants.add(TOKENS)
+        wants.add(STAFF)
+
+
+class MakeToken(_OfTokens, frozen=True, kw_only=True):
     token_id: TokenId
     secret_hash: str
     kind: TokenKind
@@ -19,46 +35,84 @@ class MakeToken(Operation[Token], frozen=True, kw_only=True):
     role: Role | None = None
     """None for a kiosk or display, whose role is fixed."""
     made_by: str
+    account_id: AccountId | None
+    """Of whoever makes it and answers for it; None is the command line."""
     by: Role | None
     """The role of whoever asks; None is the command line."""
 
-    def decide(self, tx: Transaction, now: int) -> Token:
+    def decide(self, tx: Transaction, now: int) -> TokenNow:
         role = checked_role(self.kind, self.role)
         must_grant(self.by, role)
         name = checked_name(self.name)
         token = Token(tx.venue.id, self.token_id, self.secret_hash, self.kind, role, name, self.made_by, now)
-        return _put(tx, "token.made", token)
+        return _put(tx, "token.made", msgspec.structs.replace(token, account_id=self.account_id))
 
 
-class RevokeToken(Operation[Token], frozen=True):
+class RevokeToken(_OfTokens, frozen=True):
     """From now on it opens nothing. Revoked already, it stays so."""
 
     token_id: TokenId
     by: Role | None
 
-    def wants(self, venue: Venue, wants: Wants) -> None:
-        wants.add(TOKENS)
-
-    def decide(self, tx: Transaction, now: int) -> Token:
+    def decide(self, tx: Transaction, now: int) -> TokenNow:
         before = tx.get(TOKENS, self.token_id)
         must_grant(self.by, before.role)
         if not before.is_active:
-            return before
+            return as_it_is_now(tx, before)
         return _put(tx, "token.revoked", msgspec.structs.replace(before, revoked_at=now))
 
 
-class LookAtTokens(View[tuple[Token, ...]], frozen=True):
+class TakeTokenOver(_OfTokens, frozen=True):
+    """By an owner: from now on somebody else answers for it. Theirs already, or revoked, it stays as it is."""
+
+    token_id: TokenId
+    username: str | None
+    """Who will; None is the command line."""
+    by: Role | None
+
+    def decide(self, tx: Transaction, now: int) -> TokenNow:
+        must_grant(self.by, "owner")
+        before = tx.get(TOKENS, self.token_id)
+        member = None if self.username is None else member_called(tx.all(STAFF), self.username)
+        account_id = None if member is None else member.account_id
+        if not before.is_active or before.account_id == account_id:
+            return as_it_is_now(tx, before)
+        taken = msgspec.structs.replace(before, account_id=account_id)
+        return _put(tx, "token.taken_over", taken, answers="command line" if member is None else member.username)
+
+
+class LookAtTokens(View[tuple[TokenNow, ...]], frozen=True):
     """Every token of the venue, revoked ones too, in the order they were made."""
 
     def wants(self, venue: Venue, wants: Wants) -> None:
         wants.add(TOKENS)
+        wants.add(STAFF)
 
-    def look(self, tx: Transaction, now: int) -> tuple[Token, ...]:
-        return tuple(sorted(tx.all(TOKENS), key=lambda token: (token.made_at, token.token_id)))
+    def look(self, tx: Transaction, now: int) -> tuple[TokenNow, ...]:
+        return tuple(as_it_is_now(tx, token) for token in sorted(tx.all(TOKENS), key=_age))
 
 
-def _put(tx: Transaction, kind: str, token: Token) -> Token:
+def tokens_of(tx: Transaction, account_id: AccountId) -> tuple[TokenNow, ...]:
+    """Those that this account answers for, without revoked ones."""
+    theirs = [token for token in tx.all(TOKENS) if token.account_id == account_id and token.is_active]
+    return tuple(as_it_is_now(tx, token) for token in sorted(theirs, key=_age))
+
+
+def as_it_is_now(tx: Transaction, token: Token) -> TokenNow:
+    if token.account_id is None:
+        return TokenNow(token, None, token.role_now(None))
+    member = tx.find(STAFF, token.account_id)
+    if member is None:
+        return TokenNow(token, "", None)
+    return TokenNow(token, member.username, token.role_now(member.role if member.is_active else None))
+
+
+def _age(token: Token) -> tuple[int, TokenId]:
+    return token.made_at, token.token_id
+
+
+def _put(tx: Transaction, kind: str, token: Token, **facts: str) -> TokenNow:
     """Let a token be as it is now, with the event that says so."""
     tx.put(TOKENS, token)
-    tx.happened(kind, token=token.token_id, name=token.name, token_kind=token.kind, role=token.role)
-    return token
+    tx.happened(kind, None, token=token.token_id, name=token.name, token_kind=token.kind, role=token.role, **facts)
+    return as_it_is_now(tx, token)

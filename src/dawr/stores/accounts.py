@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from dawr.domain import Account, AccountId, SignedIn, StaffMember, Token, TokenId, VenueId
+from dawr.domain import Account, AccountId, Role, SignedIn, StaffMember, Token, TokenId, VenueId
 from dawr.domain.account import Session
 from dawr.reliability.records import Records
 
@@ -74,9 +74,12 @@ class StoredAccounts:
     async def purge_sessions(self, now: int, *, most: int) -> int:
         return await self._records.change_rows("purge_sessions", now, most)
 
-    async def token(self, venue_id: VenueId, token_id: TokenId) -> Token | None:
+    async def token(self, venue_id: VenueId, token_id: TokenId) -> tuple[Token, Role | None] | None:
         rows = await self._records.select_rows("token_by_id", venue_id, token_id)
-        return Token(*rows[0]) if rows else None
+        if not rows:
+            return None
+        *columns, theirs = rows[0]
+        return Token(*columns), theirs
 
     async def set_owner_code(self, code_hash: str, now: int) -> None:
         await self._records.change_rows("set_owner_code", code_hash, now)

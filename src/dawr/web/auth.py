@@ -161,6 +161,12 @@ def must_be_known(caller: Caller) -> None:
         raise BadRequest(401, "not-signed-in", CHALLENGE)
 
 
+def must_be_a_person(caller: Caller) -> None:
+    """With an account and its password: a token can be lost, and must not outlive that by what it made."""
+    if caller.account_id is None:
+        raise BadRequest(403, "not-an-account")
+
+
 def _bearer(token: Token) -> Caller:
     return Caller(f"token:{token.token_id}", {token.venue_id: token.role}, token_kind=token.kind)
 

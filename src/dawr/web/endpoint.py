@@ -15,7 +15,7 @@ from dawr.ports import OutcomeUnknown
 from dawr.reliability.fingerprint import fingerprint
 from dawr.reliability.idempotency import AnswerKey, Claim, Reply
 from dawr.reliability.rate_limit import Verdict, headers
-from dawr.web.auth import must_be_allowed, must_be_known
+from dawr.web.auth import must_be_a_person, must_be_allowed, must_be_known
 from dawr.web.event_stream import Stream
 from dawr.web.forms import Form, is_for_a_person, is_form, read_form, see_other
 from dawr.web.limits import TooMany
@@ -194,6 +194,8 @@ class Endpoint:
         is_new = route.makes_venue and not venue_id
         if route.needed_role is not None and not is_new:
             must_be_allowed(caller, route.needed_role, venue_id, self._as_asked_for(raw, venue), by=route.venue)
+        if route.for_people:
+            must_be_a_person(caller)
 
     async def _locate(self, params: Mapping[str, str]) -> tuple[VenueId, str, str]:
         """The venue, its slug, and the thing's own code in it: `clinic:lab` is queue `lab` of venue `clinic`."""

@@ -176,6 +176,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     body: Any = None
     query: Any = None
     who: Who = "anyone"
+    for_people: bool = False
+    """Whether only somebody with an account may, and no token whatever its role."""
     venue: VenueFrom | None = None
     makes_venue: bool = False
     """Whether the venue may be one that is not there yet; of one that is, only an owner may."""

@@ -154,7 +154,8 @@ ROUTES = (
         body=PasswordInput,
         answer=PasswordChanged,
         who="signed-in",
+        for_people=True,
         refusals=(InvalidValue,),
-        other_codes=((403, "wrong-password"), (403, "not-an-account"), (429, "quota-exceeded")),
+        other_codes=((403, "wrong-password"), (429, "quota-exceeded")),
     ),
 )

@@ -6,9 +6,10 @@ import msgspec
 
 from dawr.domain import Role, StaffMember
 from dawr.domain.errors import AlreadyStaff, InvalidValue, LastOwner, UnknownStaff, UnknownVenue, UsernameTaken
-from dawr.operations.people import ChangeRole, DisableStaff, EnableStaff, LookAtStaff
+from dawr.operations.people import ChangeRole, DisableStaff, EnableStaff, LookAtStaff, StaffChanged
 from dawr.reliability.idempotency import Reply
 from dawr.web.api.queues import Reason
+from dawr.web.api.tokens import TokenAnswer, token_answer
 from dawr.web.pagination import ListQuery, Page, page_by
 from dawr.web.response import Response, answered
 from dawr.web.routes import Parts, Request, Route
@@ -21,6 +22,11 @@ class StaffAnswer(msgspec.Struct, frozen=True):
     role: Role
     added_at: int
     disabled_at: int | None
+
+
+class StaffChangedAnswer(StaffAnswer, frozen=True):
+    tokens: list[TokenAnswer]
+    """Those that they answer for, and what each may now."""
 
 
 class AddStaffInput(msgspec.Struct, forbid_unknown_fields=True):
@@ -55,23 +61,28 @@ async def add(parts: Parts, request: Request[AddStaffInput]) -> Reply:
 
 async def change_role(_: Parts, request: Request[RoleInput]) -> Reply:
     changing = ChangeRole(request.params["username"], request.given.role, request.role)
-    return await request.do(changing, _answer, reason=request.given.reason)
+    return await request.do(changing, _changed, reason=request.given.reason)
 
 
 async def disable(parts: Parts, request: Request[Reason]) -> Reply:
     username = request.params["username"]
-    reply = await request.do(DisableStaff(username, request.role), _answer, reason=request.given.reason)
+    reply = await request.do(DisableStaff(username, request.role), _changed, reason=request.given.reason)
     await parts.accounts.sign_out_if_useless(username)
     return reply
 
 
 async def enable(_: Parts, request: Request[Reason]) -> Reply:
     enabling = EnableStaff(request.params["username"], request.role)
-    return await request.do(enabling, _answer, reason=request.given.reason)
+    return await request.do(enabling, _changed, reason=request.given.reason)
 
 
 def _answer(member: StaffMember) -> StaffAnswer:
     return StaffAnswer(member.username, member.role, member.added_at, member.disabled_at)
+
+
+def _changed(changed: StaffChanged) -> StaffChangedAnswer:
+    member, tokens = changed.member, [token_answer(token) for token in changed.tokens]
+    return StaffChangedAnswer(member.username, member.role, member.added_at, member.disabled_at, tokens)
 
 
 ROUTES = (
@@ -99,6 +110,7 @@ ROUTES = (
         answer=StaffAnswer,
         status=201,
         who="manager",
+        for_people=True,
         venue="venue",
         refusals=(UnknownVenue, AlreadyStaff, UsernameTaken, InvalidValue),
         secret_fields=("password",),
@@ -111,8 +123,9 @@ ROUTES = (
         tag=TAG,
         handler=change_role,
         body=RoleInput,
-        answer=StaffAnswer,
+        answer=StaffChangedAnswer,
         who="manager",
+        for_people=True,
         venue="venue",
         refusals=(UnknownVenue, UnknownStaff, LastOwner),
     ),
@@ -120,12 +133,13 @@ ROUTES = (
         method="POST",
         path="/v1/venues/{venue}/staff/{username}/disable",
         name="disable-staff",
-        summary="Shut a staff member out; their sessions end at once",
+        summary="Shut a staff member out of this venue at once; what they answer for opens nothing any more",
         tag=TAG,
         handler=disable,
         body=Reason,
-        answer=StaffAnswer,
+        answer=StaffChangedAnswer,
         who="manager",
+        for_people=True,
         venue="venue",
         refusals=(UnknownVenue, UnknownStaff, LastOwner),
     ),
@@ -137,8 +151,9 @@ ROUTES = (
         tag=TAG,
         handler=enable,
         body=Reason,
-        answer=StaffAnswer,
+        answer=StaffChangedAnswer,
         who="manager",
+        for_people=True,
         venue="venue",
         refusals=(UnknownVenue, UnknownStaff),
     ),

@@ -4,9 +4,9 @@ from typing import Annotated
 
 import msgspec
 
-from dawr.domain import Role, Token, TokenId, TokenKind
+from dawr.domain import Role, TokenId, TokenKind
 from dawr.domain.errors import InvalidValue, UnknownToken, UnknownVenue
-from dawr.operations.tokens import LookAtTokens, RevokeToken
+from dawr.operations.tokens import LookAtTokens, RevokeToken, TakeTokenOver, TokenNow
 from dawr.reliability.idempotency import Reply
 from dawr.web.api.queues import Reason
 from dawr.web.pagination import ListQuery, Page, page_by
@@ -24,6 +24,10 @@ class TokenAnswer(msgspec.Struct, frozen=True):
     made_by: str
     made_at: int
     revoked_at: int | None
+    account: str | None
+    """Who answers for it; null: the command line."""
+    may: Role | None
+    """What it may now: never more than whoever answers for it. Null: nothing."""
 
 
 class MakeTokenInput(msgspec.Struct, forbid_unknown_fields=True):
@@ -41,15 +45,21 @@ class MadeToken(msgspec.Struct, frozen=True):
 async def list_tokens(parts: Parts, request: Request[ListQuery]) -> Response:
     """By id, which is by time: the cursor is the last id of the page before."""
     tokens = await parts.engine.read(request.venue_id, LookAtTokens())
-    return answered(page_by(lambda token: token.token_id, tokens, request.given, _answer))
+    return answered(page_by(lambda now: now.token.token_id, tokens, request.given, token_answer))
 
 
 async def make(parts: Parts, request: Request[MakeTokenInput]) -> Reply | Response:
-    given = request.given
+    given, caller = request.given, request.caller
     making, bearer = parts.accounts.new_token(
-        request.venue_id, given.kind, given.role, given.name, by=request.role, made_by=request.caller.actor
+        request.venue_id,
+        given.kind,
+        given.role,
+        given.name,
+        by=request.role,
+        made_by=caller.actor,
+        account_id=caller.account_id,
     )
-    reply = await request.do(making, lambda token: MadeToken(_answer(token), None), status=201)
+    reply = await request.do(making, lambda now: MadeToken(token_answer(now), None), status=201)
     if reply.replayed:
         return reply
     made = msgspec.json.decode(reply.body, type=MadeToken)
@@ -58,12 +68,26 @@ async def make(parts: Parts, request: Request[MakeTokenInput]) -> Reply | Respon
 
 async def revoke(_: Parts, request: Request[Reason]) -> Reply:
     revoking = RevokeToken(TokenId(request.params["token"]), request.role)
-    return await request.do(revoking, _answer, reason=request.given.reason)
+    return await request.do(revoking, token_answer, reason=request.given.reason)
 
 
-def _answer(token: Token) -> TokenAnswer:
+async def take_over(_: Parts, request: Request[Reason]) -> Reply:
+    taking = TakeTokenOver(TokenId(request.params["token"]), request.caller.username, request.role)
+    return await request.do(taking, token_answer, reason=request.given.reason)
+
+
+def token_answer(now: TokenNow) -> TokenAnswer:
+    token = now.token
     return TokenAnswer(
-        token.token_id, token.kind, token.role, token.name, token.made_by, token.made_at, token.revoked_at
+        token.token_id,
+        token.kind,
+        token.role,
+        token.name,
+        token.made_by,
+        token.made_at,
+        token.revoked_at,
+        now.username,
+        now.may,
     )
 
 
@@ -92,6 +116,7 @@ ROUTES = (
         answer=MadeToken,
         status=201,
         who="manager",
+        for_people=True,
         venue="venue",
         refusals=(UnknownVenue, InvalidValue),
     ),
@@ -105,6 +130,20 @@ ROUTES = (
         body=Reason,
         answer=TokenAnswer,
         who="manager",
+        venue="venue",
+        refusals=(UnknownVenue, UnknownToken),
+    ),
+    Route(
+        method="POST",
+        path="/v1/venues/{venue}/tokens/{token}/take-over",
+        name="take-token-over",
+        summary="Answer for a token from now on, whoever did before",
+        tag=TAG,
+        handler=take_over,
+        body=Reason,
+        answer=TokenAnswer,
+        who="owner",
+        for_people=True,
         venue="venue",
         refusals=(UnknownVenue, UnknownToken),
     ),

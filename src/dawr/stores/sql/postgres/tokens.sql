@@ -1,7 +1,8 @@
 -- Tokens: what programs, kiosks and displays show instead of a password.
 
 -- name: tokens_of_venue
-SELECT t.venue_id, t.token_id, t.secret_hash, t.kind, t.role, t.name, t.made_by, t.made_at, t.revoked_at
+SELECT
+    t.venue_id, t.token_id, t.secret_hash, t.kind, t.role, t.name, t.made_by, t.made_at, t.revoked_at, t.account_id
 FROM unnest($1::text[]) AS k (venue_id)
 CROSS JOIN LATERAL (
     SELECT * FROM tokens AS s
@@ -10,15 +11,23 @@ CROSS JOIN LATERAL (
 ) AS t;
 
 -- name: token_by_id
-SELECT venue_id, token_id, secret_hash, kind, role, name, made_by, made_at, revoked_at
+-- Behind it, what whoever answers for it may there now; nothing, if they are disabled there or everywhere.
+SELECT
+    tokens.venue_id, tokens.token_id, tokens.secret_hash, tokens.kind, tokens.role, tokens.name, tokens.made_by,
+    tokens.made_at, tokens.revoked_at, tokens.account_id,
+    staff.role
 FROM tokens
-WHERE venue_id = $1 AND token_id = $2;
+LEFT JOIN accounts ON accounts.account_id = tokens.account_id AND accounts.disabled_at IS NULL
+LEFT JOIN staff
+    ON staff.venue_id = tokens.venue_id AND staff.account_id = accounts.account_id AND staff.disabled_at IS NULL
+WHERE tokens.venue_id = $1 AND tokens.token_id = $2;
 
 -- name: save_tokens
-INSERT INTO tokens (venue_id, token_id, secret_hash, kind, role, name, made_by, made_at, revoked_at)
+INSERT INTO tokens (venue_id, token_id, secret_hash, kind, role, name, made_by, made_at, revoked_at, account_id)
 SELECT * FROM unnest(
     $1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
-    $8::bigint[], $9::bigint[]
+    $8::bigint[], $9::bigint[], $10::text[]
 )
 ON CONFLICT (venue_id, token_id) DO UPDATE SET
-    revoked_at = excluded.revoked_at;
+    revoked_at = excluded.revoked_at,
+    account_id = excluded.account_id;
