@@ -58,8 +58,8 @@ class Process(msgspec.Struct, frozen=True):
         path = f"/v1/venues/{self.venue.slug}/staff/basma/{what}"
         assert (await self.post(path, given or {}, by=owner)).status == 200
 
-    async def token(self) -> str:
-        owner = await self.sign_in("amna")
+    async def token(self, by: str | None = None) -> str:
+        owner = by or await self.sign_in("amna")
         given = {"kind": "api", "role": "staff", "name": "A program"}
         made = await self.post(f"/v1/venues/{self.venue.slug}/tokens", given, by=owner)
         return str(made.json["bearer"])
@@ -188,6 +188,36 @@ async def test_another_process_remembers_a_token_for_less_than_a_second(process:
     assert await other.list(token) == 200
     process.clock.advance(ms=1)
     assert await other.list(token) == 401
+
+
+async def test_a_token_ends_with_whoever_answers_for_it_and_elsewhere_within_a_second(
+    process: Process, other: Process
+) -> None:
+    await process.of_basma("role", {"role": "manager"})
+    token = await process.token(await process.sign_in("basma"))
+    assert (await process.call_next(token), await other.call_next(token)) == (200, 200)
+
+    await process.of_basma("role", {"role": "viewer"})
+    assert await process.call_next(token) == 403
+    await process.of_basma("disable")
+
+    assert await process.list(token) == 401
+    process.clock.advance(seconds=1)
+    assert await other.list(token) == 401
+
+
+async def test_nobody_who_was_shut_out_lets_themselves_in_again_where_they_are_remembered(
+    process: Process, other: Process
+) -> None:
+    await process.of_basma("role", {"role": "manager"})
+    session = await process.sign_in("basma")
+    assert await other.list(session) == 200
+
+    await process.of_basma("disable")
+
+    assert await other.list(session) == 200
+    enabling = await other.post(f"/v1/venues/{process.venue.slug}/staff/basma/enable", {}, by=session)
+    assert enabling.status == 401
 
 
 async def test_a_lower_role_counts_from_the_next_request_and_elsewhere_within_a_second(

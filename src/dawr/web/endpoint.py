@@ -137,8 +137,8 @@ class Endpoint:
             must_be_known(caller)
         venue_id, venue, code = await self._locate(raw.params)
         needed = route.needed_role
-        if caller.is_known and needed is not None and venue_id and not caller.may(needed, venue_id):
-            caller = await self._who_asks_now(raw)  # they may have been let in since they were looked up
+        if caller.is_known and (route.for_people or (needed and venue_id and not caller.may(needed, venue_id))):
+            caller = await self._who_asks_now(raw)  # since they were looked up they may have been let in, or shut out
         self._judge(raw, caller, venue_id, venue)
         given = form = None
         if route.body is not None:

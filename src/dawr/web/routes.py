@@ -177,7 +177,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     query: Any = None
     who: Who = "anyone"
     for_people: bool = False
-    """Whether only somebody with an account may, and no token whatever its role."""
+    """Whether only somebody with an account may, and no token whatever its role. Who it is, the store is asked."""
     venue: VenueFrom | None = None
     makes_venue: bool = False
     """Whether the venue may be one that is not there yet; of one that is, only an owner may."""
