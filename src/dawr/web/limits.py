@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from hashlib import blake2b
 from weakref import WeakValueDictionary
 
@@ -143,13 +144,15 @@ class Limits:
     ) -> list[Verdict]:
         """A try of a password, before it is judged. A `browser` that is known counts by itself, and for itself only."""
         charged: list[Verdict] = []
-        for policy, key in self._of_password(whose, raw, browser, vouched_for=vouched_for) if self._on else ():
-            verdict = await self._limiter.charge(policy, key)
-            if not verdict.allowed:
-                await self.give_back(*charged)
-                seconds = verdict.reset_seconds
-                raise self.refusal(verdict, minutes=-(-seconds // MINUTE), hours=-(-seconds // HOUR))
-            charged.append(verdict)
+        async with AsyncExitStack() as otherwise:
+            otherwise.push_async_callback(lambda: self.give_back(*charged))
+            for policy, key in self._of_password(whose, raw, browser, vouched_for=vouched_for) if self._on else ():
+                verdict = await self._limiter.charge(policy, key)
+                if not verdict.allowed:
+                    seconds = verdict.reset_seconds
+                    raise self.refusal(verdict, minutes=-(-seconds // MINUTE), hours=-(-seconds // HOUR))
+                charged.append(verdict)
+            otherwise.pop_all()
         return charged
 
     def mark(self, text: str) -> str:

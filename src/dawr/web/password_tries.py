@@ -36,7 +36,7 @@ async def trying_password(
             yield
         except WrongPassword:
             raise
-        except Exception:
+        except BaseException:  # whoever is cut off was not told whether it was right
             await parts.limits.give_back(*charged)
             raise
         await parts.limits.give_back(*charged)
