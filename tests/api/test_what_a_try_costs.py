@@ -93,11 +93,11 @@ def go_away(building: Building, password: str) -> None:
         connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
 
 
-def charged(building: Building) -> int:
-    """How many tries count against the account from one address now."""
+def charged(building: Building, policy: str = "login") -> int:
+    """How many tries count now: for an account from one address, unless another policy is asked for."""
     limiter = building.dawr.limiter
     assert isinstance(limiter, LocalLimiter)
-    return sum(len(times) for (policy, _), _, times in limiter.logs() if policy == "login")
+    return sum(len(times) for (name, _), _, times in limiter.logs() if name == policy)
 
 
 @pytest.mark.parametrize("path", [*BOTH_DOORS, PAGE])
@@ -190,6 +190,24 @@ async def test_whoever_does_not_wait_for_the_answer_pays_for_a_wrong_password_an
         await asyncio.to_thread(eventually, lambda number=number: charged(building) == number + 1)  # type: ignore[misc]
 
     must_be_held_back(await building.sign_in("amna"), "login")
+
+
+async def test_a_pin_that_could_not_be_judged_costs_nothing(building: Building) -> None:
+    queue = building.venue.queues[0].id
+
+    def leave() -> Answer:
+        with Client(building.url) as client:
+            return client.post("/api/v1/queue/done", {"clinic": queue, "user": "nobody", "pin": "0000"})
+
+    with no_writing(building):
+        away = [await asyncio.to_thread(leave) for _ in range(OF_PAIR)]
+    while_away = charged(building, "pin")
+    wrong = await asyncio.to_thread(leave)
+
+    for answer in away:
+        must_be_problem(answer, 503, "store-away")
+    must_be_problem(wrong, 403, "pin-wrong")
+    assert (while_away, charged(building, "pin")) == (0, 1)
 
 
 @pytest.mark.parametrize("where", ["at the venue", "everywhere"])

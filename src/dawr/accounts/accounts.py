@@ -251,7 +251,7 @@ class Accounts:
     async def first_owner(self, code: str, username: str, password: str, venue: Venue | None = None) -> Account:
         """Make the account that owns every venue there is, or the one that is made with it.
 
-        Who has no right code is told nothing else; what is wrong with the rest does not use the code up. One at a
+        Who has no right code is told nothing else; what goes wrong with the rest does not use the code up. One at a
         time: whoever pressed twice finds the owner there, and not a code that was used.
         """
         async with self._making_owner:
@@ -268,22 +268,29 @@ class Accounts:
             checked(venue)
         elif not await self.has_venue():
             raise InvalidValue("venue", "no-venue-yet")
-        if await self._store.find(name) is not None:
+        account, is_new = await self._new_account(name, password)
+        if not is_new and not await self._is_known(account, {}, password):
             raise UsernameTaken(name)
         if not await self._store.take_owner_code(code_hash, made_after=made_after):
             raise OwnerCodeInvalid
-        account, is_new = await self._new_account(name, password)
-        if not is_new:
-            raise UsernameTaken(name)
+        try:
+            await self._own(account, venue)
+        except BaseException:  # the code is for an owner, and there is none
+            with suppress(StoreFault):
+                await self._store.set_owner_code(code_hash, self._clock())
+            raise
+        return account
+
+    async def _own(self, account: Account, venue: Venue | None) -> None:
+        """Let the first owner have every venue there is, and the new one."""
         owned: set[VenueId] = set()
         if venue is not None:
             made = await create_owned_venue(self._all, self._clock, self._ids, venue, owner=account, origin=FIRST_RUN)
             self._engine.meet(made)
             owned.add(made.id)
         for venue_id in set((await self._all.venue_ids()).values()) - owned:
-            owner = AddStaff(account.account_id, name, "owner", None)
+            owner = AddStaff(account.account_id, account.username, "owner", None)
             await self._engine.do(venue_id, owner, origin=FIRST_RUN)
-        return account
 
     async def create_venue(
         self, venue: Venue, account_id: AccountId, origin: Origin, kept: Kept = nothing_kept
