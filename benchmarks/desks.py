@@ -32,7 +32,8 @@ DESKS = 32
 LEAST_SHARE = 0.6
 LEAST_OF_BEFORE = 0.97
 FILLING_SLICES = 3
-TOKEN = ("token", "new", "--kind", "api", "--role", "manager", "--name", "The bench")
+MANAGER = ("staff", "add", "bench", "--role", "manager", "--password-stdin")
+PASSWORD = "three benches by the sea"
 NUMBERS = count(1, 10_000_000)
 
 
@@ -114,9 +115,10 @@ def _served(name: str, directory: Path, source: Path | None) -> Iterator[Served]
             settings: dict[str, str | Path] = {"DAWR_DATA": Path(inside) / "data", "DAWR_RATE_LIMITS": "off"}
             made = dawr_process("venue", "apply", "-", stdin=_clinic(), **settings)
             assert made.exit_code == 0, made.complained
-            token = dawr_process(*TOKEN, stdin="", **settings)
+            added = dawr_process(*MANAGER, stdin=PASSWORD, **settings)
+            assert added.exit_code == 0, added.complained
             server = stack.enter_context(DawrServer(Path(inside), "serve", **settings))
-            yield Served(name, server.port, _tokens(server, token.said.split()[-1]))
+            yield Served(name, server.port, _tokens(server))
     finally:
         if source is not None:
             os.environ.pop("PYTHONPATH")
@@ -129,9 +131,10 @@ def _clinic() -> str:
     return json.dumps(clinic | {"desks": [{"id": name, "name": {"en": name}, "queues": ["lab"]} for name in names]})
 
 
-def _tokens(server: DawrServer, manager: str) -> list[str]:
+def _tokens(server: DawrServer) -> list[str]:
     """One for each desk."""
     with Client(server.url) as client:
+        manager = client.post("/v1/login", {"username": "bench", "password": PASSWORD}).json["session"]
         given = {"kind": "api", "role": "staff", "name": "A desk"}
         return [client.post("/v1/venues/clinic/tokens", given, bearer=manager).json["bearer"] for _ in range(DESKS)]
 

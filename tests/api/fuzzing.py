@@ -16,6 +16,7 @@ from schemathesis.checks import CheckFunction
 from schemathesis.core.transport import Response
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
+from dawr.web.table import ROUTES
 from tests.api.operations import DOCUMENT, STREAMS
 from tests.api.world import FRESH, PASSWORD, Api, create_world, secret_of
 from tests.running import DawrServer
@@ -110,8 +111,8 @@ def served_to_all(directory: Path) -> Iterator[Api]:
         yield api
 
 
-FOR_PEOPLE: Final = {"/v1/me", "/v1/me/password", "/v1/venues/{venue}/set-up"}
-"""A token has no password and makes no venue. It signs nobody out, so the session stays good."""
+FOR_PEOPLE: Final = {"/v1/me", "/v1/venues/{venue}/set-up", *(route.path for route in ROUTES if route.for_people)}
+"""A token changes no people and makes no venue. It signs nobody out, so the session stays good."""
 
 
 def ask_as_owner(case: AnyCase, served: Api, real: Real) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dawr.web.table import ROUTES
 from tests.api.operations import DOCUMENT, OPERATIONS, Things, asked_for
 from tests.api.world import Api
 from tests.running import PROBLEM_FIELDS, Answer, must_be_problem
@@ -15,7 +16,7 @@ OURS = [name for name in WRITES if OPERATIONS[name][1].startswith("/v1/")]
 AT_DOORS = [name for name in WRITES if name not in OURS]
 WITHOUT_PASSWORD = {"login", "admin-login"}
 """They are asked with a body that lacks it."""
-OF_PEOPLE = {"set-up-venue", "change-password"}
+OF_PEOPLE = {"set-up-venue", *(route.name for route in ROUTES if route.for_people)}
 """Asked with a session; all others with a token, which no sign-out ends."""
 
 NOT_AN_OBJECT = {

@@ -80,11 +80,18 @@ class Scene(msgspec.Struct, frozen=True):
             self.client.post(f"{path}/{name}/disable", {}, bearer=self.owner)
         return f"{path}/{name}"
 
-    def token(self) -> str:
+    def token(self, by: str | None = None) -> str:
         """The path of a token."""
         path = f"/v1/venues/{self.venue}/tokens"
-        made = self.client.post(path, {"kind": "display", "name": "Over the door"}, bearer=self.owner)
+        made = self.client.post(path, {"kind": "display", "name": "Over the door"}, bearer=by or self.owner)
         return f"{path}/{made.json['token']['token']}"
+
+    def another_owner(self) -> str:
+        """The session of somebody new."""
+        name = next(_people)
+        given = {"username": name, "role": "owner", "password": PASSWORD}
+        self.client.post(f"/v1/venues/{self.venue}/staff", given, bearer=self.owner)
+        return str(self.client.post("/v1/login", {"username": name, "password": PASSWORD}).json["session"])
 
     def events(self) -> int:
         """How much has happened: at the clinic, which all tests share, in this queue."""
@@ -366,6 +373,9 @@ CASES: dict[str, Case] = {
     "make-token": Case(
         lambda scene: Asked(f"/v1/venues/{scene.venue}/tokens", {"kind": "kiosk", "name": "At the entrance"}),
         _saying(name="At the lift"),
+    ),
+    "take-token-over": Case(
+        lambda scene: Asked(f"{scene.token(scene.another_owner())}/take-over"), _saying(reason="They left.")
     ),
     "revoke-token": Case(lambda scene: Asked(f"{scene.token()}/revoke"), _saying(reason="Lost.")),
 }

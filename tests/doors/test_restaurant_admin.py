@@ -344,12 +344,16 @@ def test_a_page_that_is_none_is_refused(restaurant: Restaurant, query: str) -> N
 
 
 def test_nobody_gives_a_role_above_their_own(restaurant: Restaurant) -> None:
+    client, path = restaurant.client, f"/v1/venues/{restaurant.slug}/staff"
+    givers: dict[Role, str] = {}
+    for role in ROLES:
+        named = {"username": f"{role}-of-{restaurant.slug}", "password": "a long walk"}
+        client.post(path, {**named, "role": role}, bearer=restaurant.owner)
+        givers[role] = client.post("/v1/login", named).json["session"]
+
     for giver, given in itertools.product(ROLES, ROLES):
-        answer = restaurant.client.post(
-            f"/v1/venues/{restaurant.slug}/staff",
-            {"username": f"{giver}-makes-{given}-{restaurant.slug}", "role": given, "password": "a long walk"},
-            bearer=restaurant.bearers[giver],
-        )
+        name = f"{giver}-makes-{given}-{restaurant.slug}"
+        answer = client.post(path, {"username": name, "role": given, "password": "a long walk"}, bearer=givers[giver])
 
         may = giver in {"manager", "owner"} and ROLES.index(given) <= ROLES.index(giver)
         if may:
