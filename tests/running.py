@@ -165,7 +165,7 @@ def _environment(settings: Mapping[str, str | Path]) -> dict[str, str]:
     The traffic process is a process more for every server: whoever wants it says so.
     """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("DAWR_")}
-    off = {"DAWR_RATE_LIMITS": "off", "DAWR_TRAFFIC": "off"}
+    off = {"DAWR_RATE_LIMITS": "off", "DAWR_TRAFFIC": "off", "DAWR_MOST_VENUES_PER_ACCOUNT": "100000"}
     return kept | off | {name: str(value) for name, value in settings.items()}
 
 

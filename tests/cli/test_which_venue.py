@@ -52,11 +52,13 @@ def test_a_clinic_is_noticed_when_it_comes_and_another_one_too(installation: Ins
     with installation.serve() as server, Client(server.url) as client:
         before = client.enter("lab", "Amna")
         set_up(installation, "north")
+        eventually(lambda: client.status("lab").status == 200)
         first = client.enter("lab", "Amna")
         set_up(installation, "south")
         eventually(lambda: client.status("lab").status == 404)
         both = client.enter("lab", "Basma")
         set_up(installation, "south", "office")
+        eventually(lambda: client.status("lab").status == 200)
         again = client.enter("lab", "Basma")
 
     must_be_closed(before)

@@ -91,6 +91,7 @@ class Dawr(msgspec.Struct, frozen=True, kw_only=True):
         existing = (await self.store.venues_called(venue.slug)).get(venue.slug)
         if existing is not None:
             await self.engine.do(existing, SetUp(venue), origin=COMMAND_LINE)
+            self.engine.look_again()
             return existing
         made = await create_venue(self.store, now, self.ids, venue)
         self.engine.meet(made)

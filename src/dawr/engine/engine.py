@@ -160,6 +160,10 @@ class Engine:
     def meet(self, venue: Venue) -> None:
         """It was made here: from now on it is found."""
         self._names.meet(venue.slug, venue.id)
+        self.look_again()
+
+    def look_again(self) -> None:
+        """At all venues: somebody who runs the server has changed one."""
         self._only_clinic.forget()
         self._latest_venues.forget()
 
