@@ -12,10 +12,11 @@ from dawr.domain.queue import Audience, Queue, QueueId, QueueState
 from dawr.domain.secret import hash_of
 from dawr.domain.ticket import TicketId, VisitId
 from dawr.domain.venue import Desk, DeskId, Head, Venue, VenueId
+from dawr.engine.timekeeping import Timekeeper
 from dawr.operations.staff import CallNext
 from dawr.operations.visitor import Issue, Rejoin
 from dawr.operations.visits import StartVisit
-from dawr.ports import Batch, Changes
+from dawr.ports import Batch, Changes, Clock, Store
 from dawr.reliability.idempotency import ANONYMOUS, AnswerKey, Claim
 
 MONDAY_AT_TEN = int(datetime(2026, 3, 2, 7, 0, tzinfo=UTC).timestamp() * 1000)
@@ -24,6 +25,11 @@ MONDAY_AT_TEN = int(datetime(2026, 3, 2, 7, 0, tzinfo=UTC).timestamp() * 1000)
 TWO_DAYS_MS = 2 * 24 * 60 * 60 * 1000
 
 _numbers = itertools.count(1)
+
+
+def a_timekeeper(store: Store, clock: Clock, *, is_synchronised: Callable[[], bool] = lambda: True) -> Timekeeper:
+    """One for which the time that runs is the clock's, too."""
+    return Timekeeper(store, clock, clock, is_synchronised)
 
 
 class DrivenClock:

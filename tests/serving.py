@@ -17,6 +17,7 @@ from dawr.bootstrap.installation import MS_PER_HOUR, Dawr, Prepared
 from dawr.bootstrap.system import SystemIds
 from dawr.engine.engine import Engine
 from dawr.engine.status_cache import StatusCache
+from dawr.engine.timekeeping import Timekeeper
 from dawr.live.hub import Hub
 from dawr.observe import logs
 from dawr.ports import Clock, Store
@@ -36,7 +37,8 @@ async def installed(
     hub = Hub(store, clock, Random(1), stream_seconds=settings.stream_seconds)
     status_cache = StatusCache.kept(None, clock, ids.token)
     remembered = Remembered(clock)
-    engine = Engine(store, clock, listeners=[hub], caches=[remembered, status_cache])
+    time = Timekeeper(store, clock, clock, lambda: True)
+    engine = Engine(store, clock, listeners=[hub], caches=[remembered, status_cache], time=time)
     accounts = Accounts(
         store,
         engine,
@@ -53,6 +55,7 @@ async def installed(
             store=store,
             prepared=Prepared("a test", SECRET),
             engine=engine,
+            time=time,
             ids=ids,
             passwords=passwords,
             accounts=accounts,

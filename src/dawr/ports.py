@@ -183,6 +183,13 @@ class Batch(msgspec.Struct, frozen=True):
     """Why nothing was stored."""
 
 
+class TimeKept(NamedTuple):
+    """How long an installation has run, counted on from some moment, and what the clock said when last believed."""
+
+    ran_ms: int
+    believed_at: int | None
+
+
 class Session(Protocol):
     """One open transaction. The heads of its venues are held until it ends."""
 
@@ -294,8 +301,13 @@ class Store(Protocol):
     async def purge_alarms(self, *, most: int) -> int:
         """Delete alarms that have rung, and say how many."""
 
-    async def purge_answers(self, now: int, *, most: int) -> int:
-        """Delete answers that have expired, and say how many."""
+    async def purge_answers(self, ran_ms: int, *, most: int) -> int:
+        """Delete answers that have expired once the installation ran for so long, and say how many."""
+
+    async def time_kept(self) -> TimeKept: ...
+
+    async def keep_time(self, ran_ms: int, believed_at: int | None) -> None:
+        """What is kept never becomes less; None leaves as it is what was believed."""
 
     async def warm_up(self) -> None:
         """Have at hand what the first requests would wait for. A store that is away is left for later."""

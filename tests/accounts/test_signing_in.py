@@ -14,7 +14,7 @@ from dawr.engine.engine import Engine
 from dawr.operations.people import ChangeRole, DisableStaff
 from dawr.ports import Store
 from tests.accounts.doing import BY_TOOL, PASSWORD, add, signed_in
-from tests.builders import DrivenClock
+from tests.builders import DrivenClock, a_timekeeper
 
 
 async def test_whoever_signs_in_is_known_until_they_sign_out(accounts: Accounts, venue: Venue) -> None:
@@ -113,7 +113,7 @@ async def test_expired_sessions_are_swept(
     clock.advance(days=7)
     kept = await signed_in(accounts)
 
-    await purge(store, clock)
+    await purge(store, clock, a_timekeeper(store, clock))
 
     assert await store.accounts.purge_sessions(clock(), most=100) == 0
     assert await accounts.who(kept) is not None

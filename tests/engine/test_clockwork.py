@@ -19,7 +19,7 @@ from dawr.ports import Busy, Store, StoreFault
 from dawr.reliability.lease import Fence, Lease, LeaseLost
 from dawr.reliability.works import Work, Works
 from dawr.stores.sqlite import SqliteStore
-from tests.builders import DrivenClock, a_claim, a_queue, a_venue, call_next, issue
+from tests.builders import DrivenClock, a_claim, a_queue, a_timekeeper, a_venue, call_next, issue
 from tests.servers import PostgresServer, server_directory
 from tests.serving import quiet
 from tests.stores.databases import PostgresDatabase
@@ -157,17 +157,18 @@ async def test_who_was_served_through_a_reset_expires_with_the_day(
     assert await states(store, venue, tickets) == ["expired"] * 5
 
 
-async def test_answers_that_have_expired_are_dropped(
-    engine: Engine, store: Store, venue: Venue, clock: DrivenClock
-) -> None:
+async def test_answers_that_have_expired_are_dropped(store: Store, venue: Venue, clock: DrivenClock) -> None:
+    time = a_timekeeper(store, clock)
+    engine = Engine(store, clock, time=time)
     for number in range(700):
         await engine.answer(venue.id, issue(), rendered, claim=a_claim(f"key-{number}", keep_ms=1000))
     await engine.answer(venue.id, issue(), rendered, claim=a_claim("kept", keep_ms=100_000))
 
     clock.advance(seconds=2)
-    await purge(store, clock)
+    await purge(store, clock, time)
 
-    assert await store.purge_answers(clock() + 1_000_000, most=5000) == 1
+    assert await store.purge_answers(time.ran_ms + 1_000_000, most=5000) == 1
+    await engine.stop()
 
 
 async def test_a_store_that_is_away_is_looked_at_again_later(clock: DrivenClock) -> None:

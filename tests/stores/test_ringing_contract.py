@@ -15,7 +15,7 @@ from dawr.operations.admin import SetUp
 from dawr.operations.alarms import Ring
 from dawr.operations.staff import Call
 from dawr.ports import Store
-from tests.builders import DrivenClock, a_queue, a_venue, issue
+from tests.builders import DrivenClock, a_queue, a_timekeeper, a_venue, issue
 from tests.stores.databases import Database
 from tests.stores.doing import create_venue, events_of, kinds_of, ring, take
 
@@ -131,7 +131,7 @@ async def test_what_has_rung_is_dropped_and_what_is_to_come_stays(
     await ring(engine, store, clock)
     await call_everybody(engine, venue, 2)
 
-    await purge(store, clock)
+    await purge(store, clock, a_timekeeper(store, clock))
 
     assert await database.rows("SELECT count(*), count(due_at) FROM alarms") == [(2, 2)]
 

@@ -58,6 +58,8 @@ READ_WHOLE = {
     "identity": "one row",
     "make_secret": "one row",
     "secret": "one row",
+    "time_kept": "one row",
+    "keep_time": "one row",
     "set_owner_code": "one row",
     "right_owner_code": "one row",
     "take_owner_code": "one row",

@@ -16,7 +16,7 @@ from dawr.operations.ticket import Joined
 from dawr.operations.visitor import Join, Leave
 from dawr.reliability.idempotency import AnswerKey, Claim, Reply
 from dawr.stores.postgres import PostgresStore
-from tests.builders import a_head, a_queue, a_venue
+from tests.builders import a_head, a_queue, a_timekeeper, a_venue
 
 HOUR_MS = 60 * 60 * 1000
 WRONG = [61 * 60_000, 25 * HOUR_MS, -2 * HOUR_MS]
@@ -82,7 +82,7 @@ async def test_a_clockwork_with_a_wrong_clock_deletes_no_answer_that_is_still_ke
     claim = Claim(AnswerKey("joins", "anonymous", "a"), "the same", 24 * HOUR_MS)
     first = await answered(at_right, RESTAURANT, join("+97433000003"), claim)
 
-    await purge(wrong, lambda: now() + error_ms)
+    await purge(wrong, lambda: now() + error_ms, a_timekeeper(wrong, lambda: now() + error_ms))
 
     assert (await answered(at_right, RESTAURANT, join("+97433000003"), claim)).body == first.body
     assert await right.purge_answers(now() + 25 * HOUR_MS, most=10) == 1

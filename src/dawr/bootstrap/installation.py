@@ -13,6 +13,7 @@ from dawr.accounts.create_venue import create_venue
 from dawr.accounts.known_browsers import KnownBrowsers
 from dawr.accounts.passwords import Passwords
 from dawr.accounts.remembered import Remembered
+from dawr.bootstrap import system
 from dawr.bootstrap.control import QueueChange
 from dawr.bootstrap.fitness import environment
 from dawr.bootstrap.store import inspect, opened
@@ -24,6 +25,7 @@ from dawr.engine.clockwork import reset
 from dawr.engine.engine import Engine
 from dawr.engine.lane import Cached, Listener
 from dawr.engine.status_cache import StatusCache
+from dawr.engine.timekeeping import Timekeeper
 from dawr.engine.waiting import WaitingLines
 from dawr.live.hub import Hub
 from dawr.live.relay import Relay
@@ -62,6 +64,7 @@ class Dawr(msgspec.Struct, frozen=True, kw_only=True):
     store: Store
     prepared: Prepared
     engine: Engine
+    time: Timekeeper
     ids: SystemIds
     passwords: Passwords
     accounts: Accounts
@@ -134,6 +137,7 @@ async def running(
             instruments=dawr.instruments,
             waiting=waiting,
             ids=dawr.ids,
+            time=dawr.time,
             beside=() if traffic is None else traffic.works,
         )
         tables: Tables = {families.WAITING: waiting.people, families.LONGEST_WAIT_SECONDS: waiting.longest_seconds}
@@ -155,16 +159,15 @@ async def at_hand(
     instruments = instruments or Instruments()
     async with AsyncExitStack() as stack:
         stack.push_async_callback(instruments.close)
-        store = await stack.enter_async_context(opened(settings))
-        ids = SystemIds()
-        if prepared is None:
-            prepared = await _prepare(store, ids)
+        store, ids = await stack.enter_async_context(opened(settings)), SystemIds()
+        prepared = prepared or await _prepare(store, ids)
         shared, relay = _sharing(settings, prepared.identity, ids, stack)
         hub = _hub_of(settings, store, relay, instruments)
         status_cache = StatusCache.kept(shared, ticks, correlation_id, instruments.metrics.cache_read)
         stack.push_async_callback(status_cache.close)
         remembered = Remembered(ticks)
-        engine = _engine_of(settings, store, caches=[remembered, status_cache], listeners=[hub, instruments])
+        time = Timekeeper(store, now, ticks, system.is_synchronised)
+        engine = _engine_of(settings, store, time, caches=[remembered, status_cache], listeners=[hub, instruments])
         stack.push_async_callback(engine.stop)
         passwords = Passwords()
         stack.callback(passwords.close)
@@ -173,6 +176,7 @@ async def at_hand(
             store=store,
             prepared=prepared,
             engine=engine,
+            time=time,
             ids=ids,
             passwords=passwords,
             accounts=_accounts_of(settings, store, engine, passwords, ids, remembered=remembered),
@@ -235,7 +239,9 @@ def _hub_of(settings: Settings, store: Store, relay: Relay | None, instruments: 
     )
 
 
-def _engine_of(settings: Settings, store: Store, *, caches: Sequence[Cached], listeners: Sequence[Listener]) -> Engine:
+def _engine_of(
+    settings: Settings, store: Store, time: Timekeeper, *, caches: Sequence[Cached], listeners: Sequence[Listener]
+) -> Engine:
     return Engine(
         store,
         now,
@@ -244,6 +250,7 @@ def _engine_of(settings: Settings, store: Store, *, caches: Sequence[Cached], li
         most_waiting=settings.most_waiting,
         caches=caches,
         listeners=listeners,
+        time=time,
     )
 
 

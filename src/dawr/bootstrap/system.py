@@ -1,5 +1,6 @@
 """This machine's clock and chance: what everything else is handed as an argument."""
 
+import ctypes
 import gc
 import os
 import secrets
@@ -11,6 +12,9 @@ from zoneinfo import available_timezones
 
 from dawr.domain import VenueId
 
+TIME_ERROR = 5
+"""What adjtimex(2) says of a clock that nobody synchronises."""
+
 
 def now() -> int:
     """Milliseconds since 1970 UTC."""
@@ -20,6 +24,13 @@ def now() -> int:
 def ticks() -> int:
     """Milliseconds that never go back, since some moment."""
     return time.monotonic_ns() // 1_000_000
+
+
+def is_synchronised() -> bool:
+    """Whether the system says so of its clock. One that cannot be asked does not."""
+    ask = getattr(ctypes.CDLL(None), "adjtimex", None)
+    # A larger piece of memory than any system's struct of this name; all nought, so that nothing is changed.
+    return ask is not None and 0 <= ask(ctypes.create_string_buffer(512)) < TIME_ERROR
 
 
 def local_zone() -> str:

@@ -9,6 +9,7 @@ from dawr.bootstrap.system import SystemIds, now
 from dawr.bootstrap.traffic import TrafficProcessEnded
 from dawr.engine import clockwork
 from dawr.engine.engine import Engine
+from dawr.engine.timekeeping import KEPT_EVERY_SECONDS, Timekeeper
 from dawr.engine.waiting import WaitingLines
 from dawr.live import hub as live
 from dawr.live.hub import Hub
@@ -16,7 +17,7 @@ from dawr.live.relay import Relay
 from dawr.observe.instruments import MEASURED_EVERY_SECONDS, Instruments
 from dawr.ports import Busy, Store, StoreFault
 from dawr.reliability import process_count
-from dawr.reliability.lease import LEASE_MS, Lease
+from dawr.reliability.lease import LEASE_MS, Fence, Lease
 from dawr.reliability.rate_limit import Limiter
 from dawr.reliability.rate_limit.shared_limiter import SharedLimiter
 from dawr.reliability.works import Work, Works
@@ -38,17 +39,12 @@ def works_of(
     instruments: Instruments,
     waiting: WaitingLines,
     ids: SystemIds,
+    time: Timekeeper,
     beside: Iterable[Work] = (),
 ) -> Works:
     lease = _leases_of(settings, store, ids)
-    sweeper = clockwork.Sweeper(engine, store)
-    ringer = clockwork.Ringer(engine, store, now)
     works = [
-        Work(name="clockwork", run=sweeper.sweep_all, every=clockwork.EVERY_SECONDS, lease=lease("clockwork")),
-        Work(
-            name="purge", run=lambda _: clockwork.purge(store, now), every=clockwork.EVERY_SECONDS, lease=lease("purge")
-        ),
-        Work(name="alarms", run=ringer.ring_due, every=clockwork.RING_SECONDS, lease=lease("alarms")),
+        *_clockwork_of(store, engine, time, lease),
         Work(name="waiting", run=waiting.keep_looking, lease=lease("waiting")),
         Work(name="places", run=hub.tell_places, every=live.PLACES_SECONDS),
         Work(name="heartbeat", run=hub.heartbeat, every=live.BEAT_SECONDS),
@@ -67,6 +63,20 @@ def works_of(
         expected=(StoreFault, Busy, DatabaseAway, TrafficProcessEnded),
         count=instruments.metrics.work_failed,
     )
+
+
+def _clockwork_of(store: Store, engine: Engine, time: Timekeeper, lease: Callable[[str], Lease]) -> list[Work]:
+    sweeper, ringer = clockwork.Sweeper(engine, store), clockwork.Ringer(engine, store, now)
+
+    async def purge(_: Fence) -> None:
+        await clockwork.purge(store, now, time)
+
+    return [
+        Work(name="clockwork", run=sweeper.sweep_all, every=clockwork.EVERY_SECONDS, lease=lease("clockwork")),
+        Work(name="purge", run=purge, every=clockwork.EVERY_SECONDS, lease=lease("purge")),
+        Work(name="alarms", run=ringer.ring_due, every=clockwork.RING_SECONDS, lease=lease("alarms")),
+        Work(name="time", run=time.keep, every=KEPT_EVERY_SECONDS),
+    ]
 
 
 def _leases_of(settings: Settings, store: Store, ids: SystemIds) -> Callable[[str], Lease]:

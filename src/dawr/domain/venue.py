@@ -119,7 +119,11 @@ class Venue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise VenueInactive(self.slug)
 
     def day_at(self, now: int, *, reached: Day) -> Day:
-        return later_of(reached, service_day(now, zone=self.zone, day_start=self.day_start))
+        return later_of(reached, self.today(now))
+
+    def today(self, now: int) -> Day:
+        """By the clock alone, whatever day was reached."""
+        return service_day(now, zone=self.zone, day_start=self.day_start)
 
     def end_of(self, day: Day) -> int:
         """When the next service day begins."""

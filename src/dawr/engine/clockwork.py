@@ -11,6 +11,7 @@ import structlog
 
 from dawr.domain import NOBODY, Alarm, LineKey, Origin, QueueId, VenueId
 from dawr.engine.engine import Engine
+from dawr.engine.timekeeping import Timekeeper
 from dawr.operations.admin import Reset
 from dawr.operations.alarms import IsUnwound, Ring, WindUp
 from dawr.operations.clockwork import ExpireEnded
@@ -34,8 +35,11 @@ class Sweeper:
     async def sweep_all(self, under: Fence | None = None) -> None:
         """Sweep every queue whose line has changed since it was last swept.
 
-        What is wrong with one venue is logged, and keeps no other one waiting.
+        What is wrong with one venue is logged, and keeps no other one waiting. While the clock is doubted nobody's
+        day has ended.
         """
+        if await self._engine.doubts_clock():
+            return
         for venue_id in (await self._store.venue_ids()).values():
             try:
                 await self._sweep(venue_id, under)
@@ -68,15 +72,16 @@ class Ringer:
         """
         rung = 0
         while due := await self._store.due_alarms(self._clock(), most=BULK_STEP):
-            outcomes = await asyncio.gather(*(self._ring(alarm, under) for alarm in due))
+            doubted = await self._engine.doubts_clock()
+            outcomes = await asyncio.gather(*(self._ring(alarm, under, by_doubted_clock=doubted) for alarm in due))
             rung += sum(outcomes)
             if not any(outcomes):
                 return rung
         return rung
 
-    async def _ring(self, alarm: Alarm, under: Fence | None) -> bool:
+    async def _ring(self, alarm: Alarm, under: Fence | None, *, by_doubted_clock: bool) -> bool:
         try:
-            ring = Ring(alarm.kind, alarm.subject)
+            ring = Ring(alarm.kind, alarm.subject, by_doubted_clock)
             return await self._engine.do(alarm.venue_id, ring, origin=CLOCK, under=under)
         except (StoreAway, Busy, LeaseLost):
             raise
@@ -85,12 +90,17 @@ class Ringer:
             return False
 
 
-async def purge(store: Store, clock: Clock) -> None:
-    """Drop answers and sessions that have expired, and alarms that have rung. It needs no fence: they are nobody's."""
-    now = await store.put_right(clock())
+async def purge(store: Store, clock: Clock, time: Timekeeper) -> None:
+    """Drop answers and sessions that have expired, and alarms that have rung. It needs no fence: they are nobody's.
+
+    While the clock is doubted, or the store has another one, nothing has expired.
+    """
     while await store.purge_alarms(most=BULK_STEP) == BULK_STEP:
         pass
-    while await store.purge_answers(now, most=BULK_STEP) == BULK_STEP:
+    now = clock()
+    if await time.judge() is not None or await store.put_right(now) != now:
+        return
+    while await store.purge_answers(time.ran_ms, most=BULK_STEP) == BULK_STEP:
         pass
     while await store.accounts.purge_sessions(now, most=BULK_STEP) == BULK_STEP:
         pass
@@ -106,9 +116,11 @@ async def reset(engine: Engine, venue_id: VenueId, queue: str, *, origin: Origin
 async def sweep_old_rounds(engine: Engine, venue_id: VenueId, queue: str) -> None:
     """After a reset, expire who waited: in steps, now or, if that fails, by the clock, in whichever process.
 
-    The new round has begun anyway.
+    The new round has begun anyway. While the clock is doubted they wait for that: with them, earlier days would end.
     """
     try:
+        if await engine.doubts_clock():
+            return
         venue, _ = await engine.read(venue_id, LookAtVenue())
         await sweep(engine, venue_id, [venue.queue(queue).id])
     except (Busy, StoreFault) as fault:

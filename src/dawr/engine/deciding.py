@@ -51,7 +51,7 @@ class Command(msgspec.Struct, Generic[R], eq=False):
 
     def decide(self, tx: Transaction) -> object:
         if self.claim is not None and (first := tx.answer(self.claim.key)) is not None:
-            reply = first.replay(self.claim, tx.now)
+            reply = first.replay(self.claim, tx.ran_ms)
             if reply is not None:
                 return reply
         result = self.operation.decide(tx, tx.now)
@@ -62,13 +62,18 @@ class Command(msgspec.Struct, Generic[R], eq=False):
             return result
         reply = self.render(result)
         if self.claim is not None and tx.has_changed:
-            tx.put(ANSWERS, reply.kept(self.claim, tx.now))
+            tx.put(ANSWERS, reply.kept(self.claim, tx.ran_ms))
         return result if is_refused else reply
 
 
-async def decide_all(session: Session, batch: list[Command[Any]], now: int) -> tuple[list[object], list[Changes]]:
-    """Decide a batch and save what it changed. One outcome per command: an exception is that command's alone."""
-    transactions = _open(session, now)
+async def decide_all(
+    session: Session, batch: list[Command[Any]], now: int, ran_ms: int | None = None
+) -> tuple[list[object], list[Changes]]:
+    """Decide a batch and save what it changed. One outcome per command: an exception is that command's alone.
+
+    `ran_ms` is how long the installation ran, by which answers are kept; where nobody counts it, the clock.
+    """
+    transactions = _open(session, now, ran_ms)
     depth = len(batch) + 2
     by_venue: dict[VenueId, list[Command[Any]]] = {}
     for command in batch:
@@ -144,10 +149,12 @@ async def _load(
         transactions[venue_id].absorb(wants[venue_id], rows, depth=depth)
 
 
-def _open(session: Session, now: int) -> dict[VenueId, Transaction]:
+def _open(session: Session, now: int, ran_ms: int | None = None) -> dict[VenueId, Transaction]:
     error_ms = session.clock_error_ms
     return {
-        venue_id: Transaction(session.venues[venue_id], head, now=now - error_ms, clock_trusted=not error_ms)
+        venue_id: Transaction(
+            session.venues[venue_id], head, now=now - error_ms, ran_ms=ran_ms, clock_trusted=not error_ms
+        )
         for venue_id, head in session.heads.items()
     }
 

@@ -16,6 +16,7 @@ from dawr.domain.errors import Refused, UnknownVenue
 from dawr.domain.venue import clinic_among
 from dawr.engine.deciding import Command, look_at
 from dawr.engine.lane import Cached, Lane, Listener
+from dawr.engine.timekeeping import Timekeeper
 from dawr.engine.venue_names import VenueNames
 from dawr.operations.operation import Operation, R, View
 from dawr.ports import Busy, Clock, Session, Stopping, Store, StoreDamaged, StoreFault
@@ -88,12 +89,15 @@ class Engine:
         most_waiting: int = 10_000,
         caches: Sequence[Cached] = (),
         listeners: Sequence[Listener] = (),
+        time: Timekeeper | None = None,
     ) -> None:
         self._store = store
         self._clock = clock
+        self._time = time
         self._most_waiting = most_waiting
         self._lanes = [
-            Lane(store, clock, batch_limit=batch_limit, caches=caches, listeners=listeners) for _ in range(lanes)
+            Lane(store, clock, batch_limit=batch_limit, caches=caches, listeners=listeners, time=time)
+            for _ in range(lanes)
         ]
         self._stopping = False
         self._pinging = asyncio.Lock()
@@ -229,6 +233,10 @@ class Engine:
     def now(self) -> int:
         """By the clock that decides."""
         return self._clock()
+
+    async def doubts_clock(self) -> bool:
+        """Whether nothing may end by the clock now. Without a timekeeper it is believed."""
+        return self._time is not None and await self._time.judge() is not None
 
     @property
     def depth(self) -> int:

@@ -13,6 +13,7 @@ import structlog
 
 from dawr.domain import VenueId
 from dawr.engine.deciding import Command, decide_all
+from dawr.engine.timekeeping import Timekeeper
 from dawr.ports import Batch, Changes, Clock, OutcomeUnknown, Store, StoreAway, StoreFault
 from dawr.reliability.drain import Drain, settle
 
@@ -47,9 +48,11 @@ class Lane:
         batch_limit: int,
         caches: Sequence[Cached],
         listeners: Sequence[Listener],
+        time: Timekeeper | None = None,
     ) -> None:
         self._store = store
         self._clock = clock
+        self._time = time
         self._batch_limit = batch_limit
         self._caches = caches
         self._listeners = listeners
@@ -82,9 +85,11 @@ class Lane:
         fault: Exception | None = None
         outcomes: Iterable[object] = ()
         try:
+            if self._time is not None and not self._time.has_begun:
+                await self._time.begin()
             venues = {command.venue_id for command in batch}
             outcomes, changed = await self._store.transact(
-                venues, lambda session: decide_all(session, batch, self._clock())
+                venues, lambda session: decide_all(session, batch, self._clock(), self._ran_ms)
             )
         except Exception as error:  # noqa: BLE001 - whatever it is, it is told to those whose commands it was
             fault = error
@@ -96,6 +101,10 @@ class Lane:
                 await self._each_cache(lambda cache: cache.outdate(changed))
             _resolve(batch, outcomes)
         self._tell(batch, changed, seconds, fault)
+
+    @property
+    def _ran_ms(self) -> int | None:
+        return None if self._time is None else self._time.ran_ms
 
     async def _failed(self, batch: list[Command[Any]], fault: Exception) -> None:
         if isinstance(fault, StoreAway | OutcomeUnknown):

@@ -3,6 +3,7 @@
 from typing import Protocol
 
 from dawr.domain import Alarm, VenueId
+from dawr.ports import TimeKept
 from dawr.reliability.records import Records
 
 
@@ -19,8 +20,15 @@ class RowsBeside(Records, Protocol):
     async def purge_alarms(self, *, most: int) -> int:
         return await self.change_rows("purge_alarms", most)
 
-    async def purge_answers(self, now: int, *, most: int) -> int:
-        return await self.change_rows("purge_answers", now, most)
+    async def purge_answers(self, ran_ms: int, *, most: int) -> int:
+        return await self.change_rows("purge_answers", ran_ms, most)
+
+    async def time_kept(self) -> TimeKept:
+        [row] = await self.select_rows("time_kept")
+        return TimeKept(*row)
+
+    async def keep_time(self, ran_ms: int, believed_at: int | None) -> None:
+        await self.change_rows("keep_time", ran_ms, believed_at)
 
     async def identity(self) -> str:
         [(identity,)] = await self.select_rows("identity")

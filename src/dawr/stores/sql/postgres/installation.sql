@@ -57,6 +57,13 @@ UPDATE installation SET secret = $1 WHERE secret IS NULL;
 -- name: secret
 SELECT secret FROM installation;
 
+-- name: time_kept
+SELECT ran_ms, believed_at FROM installation;
+
+-- name: keep_time
+-- Each process counts for itself from what it found: what is kept is the most that one of them has counted.
+UPDATE installation SET ran_ms = greatest(ran_ms, $1::bigint), believed_at = coalesce($2::bigint, believed_at);
+
 -- name: all_heads
 SELECT venue_id FROM heads ORDER BY venue_id;
 
