@@ -13,12 +13,14 @@ from dawr.domain import (
     Account,
     AccountId,
     Alarm,
+    Day,
     Event,
     Head,
     Line,
     LineKey,
     Place,
     QueueId,
+    Redated,
     Role,
     SignedIn,
     StaffMember,
@@ -160,6 +162,7 @@ class Changes(msgspec.Struct):
     events: list[Event]
     rows: dict[Kind[Any, Any], list[Any]] = msgspec.field(default_factory=dict)
     """New ones and changed ones, in the order in which they are saved."""
+    redated: Redated | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -181,13 +184,6 @@ class Batch(msgspec.Struct, frozen=True):
     """Where those who asked stand in theirs."""
     fault: Exception | None = None
     """Why nothing was stored."""
-
-
-class TimeKept(NamedTuple):
-    """How long an installation has run, counted on from some moment, and what the clock said when last believed."""
-
-    ran_ms: int
-    believed_at: int | None
 
 
 class Session(Protocol):
@@ -295,6 +291,9 @@ class Store(Protocol):
     async def put_right(self, now: int) -> int:
         """This process's time, or the store's if they are more than two seconds apart."""
 
+    async def lines_since(self, venue_id: VenueId, queue_id: QueueId, day: Day) -> list[LineKey]:
+        """A queue's lines of this day and of later ones."""
+
     async def due_alarms(self, now: int, *, most: int) -> list[Alarm]:
         """What is due at any venue, the longest overdue first."""
 
@@ -304,7 +303,8 @@ class Store(Protocol):
     async def purge_answers(self, ran_ms: int, *, most: int) -> int:
         """Delete answers that have expired once the installation ran for so long, and say how many."""
 
-    async def time_kept(self) -> TimeKept: ...
+    async def time_kept(self) -> tuple[int, int | None]:
+        """How long the installation has run, and what its clock said when it was believed last; None: never."""
 
     async def keep_time(self, ran_ms: int, believed_at: int | None) -> None:
         """What is kept never becomes less; None leaves as it is what was believed."""

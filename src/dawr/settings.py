@@ -52,7 +52,12 @@ class Settings(msgspec.Struct, frozen=True):
         Meta(ge=1, le=1_000_000, description="Commands that may wait in a lane before new ones are refused as busy."),
     ] = 10_000
     answers_kept_hours: Annotated[
-        int, Meta(ge=24, le=24 * 30, description="How long the answer to a request with an Idempotency-Key is kept.")
+        int,
+        Meta(
+            ge=24,
+            le=24 * 30,
+            description="How long the answer to a request with an Idempotency-Key is kept, in hours that it runs.",
+        ),
     ] = 48
     rate_limits: Annotated[
         Literal["on", "off"], Meta(description="Off for load runs only: then nobody is held back.")

@@ -87,6 +87,18 @@ async def test_a_lease_that_somebody_took_is_not_renewed(leases: Leases, others:
     assert await others.renew(new)
 
 
+async def test_a_lease_that_was_taken_while_the_clock_was_a_year_ahead_is_not_held_for_a_year(
+    leases: Leases, others: Leases
+) -> None:
+    was = must_have(await leases.take("work", "one", lease_ms=365 * 24 * 60 * 60 * 1000))
+
+    taken = await others.take("work", "two")
+
+    assert taken == Fence("work", was.number + 1)
+    assert not await leases.renew(was)
+    assert await leases.take("work", "three") is None
+
+
 async def test_what_is_given_back_is_the_next_ones_at_once(leases: Leases, others: Leases) -> None:
     await leases.release(must_have(await leases.take("work", "one")))
 

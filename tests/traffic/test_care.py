@@ -26,7 +26,15 @@ class Looked:
     def __init__(self, database: Database, directory: Path, fence: Fence) -> None:
         self.now = NOON
         self.fence = fence
-        self.care = Care(database, TrafficDirectory(directory), lambda: self.now, details_days=3, archive_days=0)
+        self.synchronised = True
+        self.care = Care(
+            database,
+            TrafficDirectory(directory),
+            lambda: self.now,
+            details_days=3,
+            archive_days=0,
+            is_synchronised=lambda: self.synchronised,
+        )
 
     async def look(self) -> None:
         await self.care.look_after(self.fence)
@@ -111,6 +119,23 @@ async def test_a_clock_that_jumped_a_year_ahead_deletes_nothing_by_it(
         nights.cancel()
         await asyncio.wait([nights])
 
+    assert await rows_of(database, "SELECT count(*) FROM traffic_hours") == [(2,)]
+
+
+async def test_a_clock_that_nobody_synchronises_deletes_nothing_for_longer(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(care_module, "TRUSTED_SECONDS", 0.0)
+    looked = await care_of(database, tmp_path)
+    looked.synchronised, looked.now = False, NOON + 400 * MS_PER_DAY
+    await counted(database, [an_event(1)])
+
+    nights = asyncio.create_task(looked.care.go_on(looked.fence))
+    await until(lambda: looked.care._tidied_at != 0)
+    nights.cancel()
+    await asyncio.wait([nights])
+
+    assert looked.care._night_at is None
     assert await rows_of(database, "SELECT count(*) FROM traffic_hours") == [(2,)]
 
 

@@ -18,7 +18,7 @@ import uvloop
 
 from dawr import __version__
 from dawr.bootstrap.control import Handler, listening
-from dawr.bootstrap.system import correlation_id, now
+from dawr.bootstrap.system import correlation_id, is_synchronised, now
 from dawr.bootstrap.traffic import REFRESH, follow, keys_of, on_postgres
 from dawr.observe import logs
 from dawr.ports import StoreAway
@@ -164,7 +164,7 @@ def _works(
 
 def _care(settings: Settings, directory: TrafficDirectory, database: Database) -> Care:
     days, archive_days = settings.traffic_details_days, settings.traffic_archive_days
-    return Care(database, directory, now, details_days=days, archive_days=archive_days)
+    return Care(database, directory, now, details_days=days, archive_days=archive_days, is_synchronised=is_synchronised)
 
 
 async def _held(directory: TrafficDirectory) -> int:

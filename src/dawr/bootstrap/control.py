@@ -45,6 +45,13 @@ class QueueChange(msgspec.Struct, frozen=True):
     verb: QueueVerb | Literal["reset"]
 
 
+class DayRepair(msgspec.Struct, frozen=True):
+    """What `dawr venue repair-day` asks for."""
+
+    venue: str
+    today: str | None = None
+
+
 class ControlFailed(Exception):
     """The server did not do it; the sentence says why."""
 

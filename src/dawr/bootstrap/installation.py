@@ -14,14 +14,14 @@ from dawr.accounts.known_browsers import KnownBrowsers
 from dawr.accounts.passwords import Passwords
 from dawr.accounts.remembered import Remembered
 from dawr.bootstrap import system
-from dawr.bootstrap.control import QueueChange
+from dawr.bootstrap.control import DayRepair, QueueChange
 from dawr.bootstrap.fitness import environment
 from dawr.bootstrap.store import inspect, opened
 from dawr.bootstrap.system import SystemIds, correlation_id, now, ticks
 from dawr.bootstrap.traffic import Traffic, traffic_of
 from dawr.bootstrap.works import works_of
 from dawr.domain import Origin, Venue, VenueId
-from dawr.engine.clockwork import reset
+from dawr.engine.clockwork import repair_day, reset
 from dawr.engine.engine import Engine
 from dawr.engine.lane import Cached, Listener
 from dawr.engine.status_cache import StatusCache
@@ -108,6 +108,16 @@ class Dawr(msgspec.Struct, frozen=True, kw_only=True):
             return f"Queue {queue_id} begins round {number} of {day} at number 1."
         queue = await self.engine.do(venue_id, ChangeQueue(change.queue, change.verb), origin=COMMAND_LINE)
         return f"Queue {queue.id} is {queue.state}."
+
+    async def repair_day(self, asked: DayRepair) -> str:
+        """Today is the venue's day again: said in a sentence, and who has another number now in one each."""
+        venue_id = await self.engine.find_venue(asked.venue)
+        epoch, today = self.ids.epoch(), asked.today
+        repaired = await repair_day(self.engine, self.store, venue_id, epoch=epoch, today=today, origin=COMMAND_LINE)
+        await self.time.look()
+        said = [f"Venue {asked.venue} was at {repaired.before}, and is at {repaired.day} again."]
+        said += [f"In queue {queue} {before} is now {label}." for queue, before, label in repaired.carried]
+        return "\n".join(said)
 
 
 @asynccontextmanager

@@ -89,6 +89,7 @@ def _parts_of(dawr: Dawr) -> Parts:
         shared=dawr.shared,
         processes=lambda: dawr.processes,
         works=dawr.works,
+        time=dawr.time,
         traffic=None if dawr.traffic is None else dawr.traffic.view,
         is_demo=dawr.is_demo,
         venue_ids=dawr.store.venue_ids,

@@ -15,7 +15,7 @@ import uvloop
 
 from dawr import __version__, bootstrap
 from dawr.bootstrap import Dawr, Listeners, system
-from dawr.bootstrap.control import QueueChange, listening
+from dawr.bootstrap.control import DayRepair, QueueChange, listening
 from dawr.cli import several, staff, token
 from dawr.cli.options import data_option, host_option, port_option, settings_of, tls_cert_option, tls_key_option
 from dawr.domain import Venue
@@ -105,6 +105,7 @@ ASKED_BY_TOOLS: Mapping[str, tuple[Any, Doing]] = {
     "status": (Any, _status),
     "set-up": (Venue, Dawr.set_up),
     "change-queue": (QueueChange, Dawr.change_queue),
+    "repair-day": (DayRepair, Dawr.repair_day),
     "change-staff": (staff.StaffChange, staff.change),
     "change-token": (token.TokenChange, token.change),
 }

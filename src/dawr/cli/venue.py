@@ -1,4 +1,4 @@
-"""`dawr venue`: begin a venue's file, set one up from it, list venues, print one. Also while the server runs."""
+"""`dawr venue`: a venue's file begun, applied, printed; venues listed; a day repaired. Also while the server runs."""
 
 import asyncio
 import tomllib
@@ -10,6 +10,7 @@ import click
 import msgspec
 
 from dawr import bootstrap
+from dawr.bootstrap.control import DayRepair
 from dawr.cli import one_writer
 from dawr.cli.options import data_option, settings_of
 from dawr.domain import Venue
@@ -23,7 +24,7 @@ from dawr.web.wording import ENGLISH, say, words_in
 
 @click.group("venue")
 def command() -> None:
-    """Begin a venue's file, set one up, list venues, or print one."""
+    """Begin a venue's file, set one up, list venues, print one, or repair its day."""
 
 
 @command.command("new")
@@ -68,6 +69,16 @@ def apply(data: str | None, file: BinaryIO) -> None:
     venue = _described(file.read(), file.name)
     venue_id = one_writer.write(settings_of(data=data), "set-up", venue, lambda dawr: dawr.set_up(venue))
     click.echo(f"Venue {venue.slug} is set up ({venue_id}).")
+
+
+@command.command("repair-day")
+@data_option
+@click.option("--today", help="Today's date at the venue, like 2026-11-15: needed where the clock is doubted.")
+@click.argument("slug")
+def repair_day(data: str | None, today: str | None, slug: str) -> None:
+    """Bring a venue whose day is ahead of today back to today, after a clock was wrong. Nobody who waits is lost."""
+    asked = DayRepair(slug, today)
+    click.echo(one_writer.write(settings_of(data=data), "repair-day", asked, lambda dawr: dawr.repair_day(asked)))
 
 
 def _described(document: bytes, name: str) -> Venue:

@@ -10,7 +10,7 @@ from dawr.domain.day import Day
 from dawr.domain.desk import DeskNow, DeskState
 from dawr.domain.events import NOBODY, Event, LineFacts, More, Origin, TicketFacts
 from dawr.domain.journey import Journey, Stage
-from dawr.domain.line import Line
+from dawr.domain.line import Line, Redated
 from dawr.domain.overtaking import Overtakings, Why
 from dawr.domain.pin import Pin
 from dawr.domain.queue import Audience, Queue, QueueId, QueueState, QueueVerb
@@ -53,6 +53,7 @@ __all__ = [
     "QueueId",
     "QueueState",
     "QueueVerb",
+    "Redated",
     "Role",
     "SignedIn",
     "StaffMember",

@@ -8,7 +8,7 @@
     ├── Conflict      TicketInWrongState · QueueInWrongState · LineEnded · QueuePaused · VisitInWrongState
     │                 NotItsTurn · NotEntered · NothingToEnter · StageInWrongState
     │                 CannotUndo · ChangedSince · UndoTooLate · PlaceTaken · PinTaken
-    │                 LastOwner · UsernameTaken · AlreadyStaff
+    │                 CannotRepairDay · LastOwner · UsernameTaken · AlreadyStaff
     ├── Closed        VenueInactive · QueueClosed · OutsideHours
     ├── Full          QueueFull · TooManyVenues
     ├── TooOften      JoinedTooOften
@@ -238,6 +238,13 @@ class CannotUndo(Conflict):
 
     def __init__(self, label: str | None) -> None:
         super().__init__(label=label)
+
+
+class CannotRepairDay(Conflict):
+    code = "cannot-repair-day"
+
+    def __init__(self, venue: str, why: str, **facts: Fact) -> None:
+        super().__init__(venue=venue, why=why, **facts)
 
 
 class ChangedSince(Conflict):

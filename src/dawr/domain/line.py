@@ -19,6 +19,16 @@ MS_PER_MINUTE = 60_000
 COUNTED_STATES = ("called", "serving", "held", "missed", "finished")
 
 
+class Redated(msgspec.Struct, frozen=True):
+    """What a venue takes along when its day goes back to today."""
+
+    lines: dict[LineKey, LineKey]
+    """Which line each one becomes, with all of its tickets."""
+    day_ends: int
+    now: int
+    """What was to ring after the day's end rings now."""
+
+
 class Line(msgspec.Struct, frozen=True):
     """The fields are the columns, in their order."""
 

@@ -10,11 +10,13 @@ from collections.abc import Iterable
 import structlog
 
 from dawr.domain import NOBODY, Alarm, LineKey, Origin, QueueId, VenueId
+from dawr.domain.errors import CannotRepairDay
 from dawr.engine.engine import Engine
 from dawr.engine.timekeeping import Timekeeper
 from dawr.operations.admin import Reset
 from dawr.operations.alarms import IsUnwound, Ring, WindUp
 from dawr.operations.clockwork import ExpireEnded
+from dawr.operations.repair import RepairDay, Repaired
 from dawr.operations.snapshots import LookAtLines, LookAtVenue
 from dawr.ports import BULK_STEP, Busy, Clock, Store, StoreAway, StoreFault
 from dawr.reliability.lease import Fence, LeaseLost
@@ -23,6 +25,7 @@ log = structlog.get_logger("dawr.engine")
 
 EVERY_SECONDS = 15.0
 RING_SECONDS = 0.25
+MOST_LOOKS = 5
 CLOCK = Origin(actor="clock")
 
 
@@ -131,3 +134,22 @@ async def sweep(engine: Engine, venue_id: VenueId, queues: Iterable[QueueId], *,
     for queue_id in queues:
         while expired := await engine.do(venue_id, ExpireEnded(queue_id), origin=CLOCK, under=under):
             log.info("line.swept", venue=venue_id, queue=queue_id, expired=expired)
+
+
+async def repair_day(
+    engine: Engine, store: Store, venue_id: VenueId, *, epoch: int, today: str | None = None, origin: Origin = NOBODY
+) -> Repaired:
+    """Bring a venue whose day is ahead back to today. Where the clock is doubted, somebody must say which that is."""
+    await engine.ready()
+    for _ in range(MOST_LOOKS):
+        venue, _ = await engine.read(venue_id, LookAtVenue())
+        day = venue.today(engine.now())
+        if today is None and await engine.doubts_clock():
+            raise CannotRepairDay(venue.slug, "clock-doubted", day=day)
+        if today not in {None, day}:
+            raise CannotRepairDay(venue.slug, "other-day", day=day)
+        lines = [key for queue in venue.queues for key in await store.lines_since(venue_id, queue.id, day)]
+        repaired = await engine.do(venue_id, RepairDay(epoch, tuple(lines)), origin=origin)
+        if repaired is not None:
+            return repaired
+    raise Busy

@@ -78,7 +78,7 @@ class StatusCache:
     async def outdate(self, changed: Iterable[Changes]) -> None:
         """Let go of what was kept from before these changes.
 
-        A changed set-up concerns all of its venue's queues; a desk that opens or closes, all that it serves.
+        A changed set-up or day concerns all of its venue's queues; a desk that opens or closes, all that it serves.
         """
         await self._invalidate({tag for changes in changed for tag in _tags_of(changes)})
 
@@ -125,7 +125,7 @@ def _minute(engine: Engine) -> int:
 
 def _tags_of(changes: Changes) -> Iterable[str]:
     venue_id = changes.head.venue_id
-    if changes.venue is not None or changes.of(DESKS):
+    if changes.venue is not None or changes.redated is not None or changes.of(DESKS):
         yield _venue_tag(venue_id)
     for event in changes.events:
         if event.queue_id is not None:

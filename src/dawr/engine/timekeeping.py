@@ -79,11 +79,11 @@ class Timekeeper:
 
     async def begin(self) -> None:
         """Go on from what is kept. Others may have counted more."""
-        kept = await self._store.time_kept()
-        ran_ms, ticks = max(kept.ran_ms, self.ran_ms if self.has_begun else 0), self._ticks()
+        kept_ms, believed_at = await self._store.time_kept()
+        ran_ms, ticks = max(kept_ms, self.ran_ms if self.has_begun else 0), self._ticks()
         self._ran_ms, self._ran_at = ran_ms, ticks
         if not self.has_begun:
-            self._believed = (self._clock() if kept.believed_at is None else kept.believed_at, ticks)
+            self._believed = (self._clock() if believed_at is None else believed_at, ticks)
             self.has_begun = True
 
     async def keep(self) -> None:

@@ -18,6 +18,7 @@ from dawr.domain import (
     Origin,
     Place,
     QueueId,
+    Redated,
     Ticket,
     TicketId,
     Venue,
@@ -69,6 +70,7 @@ class Loaded:
         self._tables: dict[Kind[Any, Any], Table[Any, Any]] = {}
         self._stored_places: dict[LineKey, list[Place]] = {}
         self._searches: dict[Search, list[Ticket]] = {}
+        self._redated: Redated | None = None
         self._events: list[Event] = []
         self._events_before = 0
         self._undo: list[tuple[Callable[..., object], *tuple[Any, ...]]] = []

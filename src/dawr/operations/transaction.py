@@ -4,11 +4,13 @@ A ticket cannot be changed here without its event, its line's counts and its pla
 the waiting changing with it: `record` is the way, and `rewrite` for what is no verb's.
 """
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 
 from dawr.domain import (
+    Day,
     Event,
     Head,
     Line,
@@ -16,6 +18,7 @@ from dawr.domain import (
     More,
     Origin,
     QueueId,
+    Redated,
     Ticket,
     TicketId,
     Venue,
@@ -97,6 +100,16 @@ class Transaction(Loaded):
             if current is None or current < line.key:
                 self._set(self._current, line.queue_id, line.key)
 
+    def go_back_to(self, day: Day, epoch: int, lines: Mapping[LineKey, Line]) -> None:
+        """Let an earlier day be today's, and each of these lines become another one. Nobody else's change is here."""
+        keys = {before: line.key for before, line in lines.items()}
+        self._set(vars(self), "day", day)
+        self._set(vars(self), "_head", msgspec.structs.replace(self._head, epoch=epoch))
+        self._set(vars(self), "_redated", Redated(keys, self.venue.end_of(day), self.now))
+        self._set(vars(self), "_current", {**self._current, **_newest(keys.values())})
+        for line in lines.values():
+            self.put_line(line)
+
     def put_venue(self, venue: Venue) -> None:
         self._set(vars(self), "venue", venue)
 
@@ -151,6 +164,7 @@ class Transaction(Loaded):
             changed_tickets=[t for t in tickets if not self._is_new(t)],
             lines=self._lines.changed(),
             events=self._events,
+            redated=self._redated,
             rows={kind: self._tables[kind].changed() if kind in self._tables else [] for kind in KINDS},
         )
 
@@ -192,3 +206,8 @@ class Transaction(Loaded):
         if after.state == "waiting":
             waiting.add(after)
             self._undo.append((waiting.remove, after))
+
+
+def _newest(keys: Iterable[LineKey]) -> dict[QueueId, LineKey]:
+    """Of each queue."""
+    return {key.queue_id: key for key in sorted(keys)}

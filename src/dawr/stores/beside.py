@@ -2,8 +2,7 @@
 
 from typing import Protocol
 
-from dawr.domain import Alarm, VenueId
-from dawr.ports import TimeKept
+from dawr.domain import Alarm, Day, LineKey, QueueId, VenueId
 from dawr.reliability.records import Records
 
 
@@ -23,9 +22,13 @@ class RowsBeside(Records, Protocol):
     async def purge_answers(self, ran_ms: int, *, most: int) -> int:
         return await self.change_rows("purge_answers", ran_ms, most)
 
-    async def time_kept(self) -> TimeKept:
-        [row] = await self.select_rows("time_kept")
-        return TimeKept(*row)
+    async def lines_since(self, venue_id: VenueId, queue_id: QueueId, day: Day) -> list[LineKey]:
+        rows = await self.select_rows("lines_since", venue_id, queue_id, day)
+        return [LineKey(queue_id, *row) for row in rows]
+
+    async def time_kept(self) -> tuple[int, int | None]:
+        [(ran_ms, believed_at)] = await self.select_rows("time_kept")
+        return ran_ms, believed_at
 
     async def keep_time(self, ran_ms: int, believed_at: int | None) -> None:
         await self.change_rows("keep_time", ran_ms, believed_at)

@@ -95,6 +95,8 @@ class RowSession:
     async def save(self, changes: Iterable[Changes]) -> None:
         """Ended tickets are written before new ones, because they free their visitor's key."""
         done = list(changes)
+        for redated in [c for c in done if c.redated is not None]:
+            await self._redate(redated)
         await self._write("change_tickets", [t for c in done for t in c.changed_tickets])
         for kind in dict.fromkeys(kind for c in done for kind in c.rows):
             await self._write(f"save_{kind.name}", [row for c in done for row in c.of(kind)])
@@ -104,6 +106,15 @@ class RowSession:
         for venue in [c.venue for c in done if c.venue is not None]:
             await self._gateway.write("save_venues", [(venue.id, venue.slug, document_of(venue))])
         await self._write("save_heads", [c.head for c in done])
+
+    async def _redate(self, changes: Changes) -> None:
+        """Before all else: whatever is saved with it knows the lines by what they become."""
+        venue_id, redated = changes.head.venue_id, changes.redated
+        if redated is not None:
+            for before, after in redated.lines.items():
+                for name in ("redate_lines", "redate_tickets"):
+                    await self._gateway.write(name, [(venue_id, *before, after.day, after.round)])
+            await self._gateway.write("bring_alarms_back", [(venue_id, redated.day_ends, redated.now)])
 
     async def events_after(self, venue_id: VenueId, version: int, *, most: int) -> list[Event]:
         return [Event(*row) for row in await self._gateway.fetch("events_after", [(venue_id, version, most)])]

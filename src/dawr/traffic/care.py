@@ -22,6 +22,8 @@ LOOK_SECONDS = 10.0
 NIGHT_SECONDS = 60.0
 TRUSTED_SECONDS = 600.0
 """How long a clock must have been right before anything is deleted by it."""
+DOUBTED_SECONDS = 3600.0
+"""The same where the system does not say that it is synchronised."""
 MS_PER_SECOND = 1000
 AT_ONCE = 1000
 TRIMMED_MS = 2 * MS_PER_HOUR
@@ -38,12 +40,14 @@ class Care:
         *,
         details_days: int,
         archive_days: int,
+        is_synchronised: Callable[[], bool],
     ) -> None:
         self._database = database
         self._directory = directory
         self._clock = clock
         self._details_days = details_days
         self._archive_days = archive_days
+        self._is_synchronised = is_synchronised
         self._memory = Memory()
         self._tidied_at = 0
         self._night_at: int | None = None
@@ -94,14 +98,14 @@ class Care:
     async def _go_through_the_nights(self) -> None:
         """What a clock that was wrong for a moment had deleted would be gone: it must have been right for a while."""
         loop = asyncio.get_running_loop()
-        await asyncio.sleep(TRUSTED_SECONDS)
+        await asyncio.sleep(self._trusted_seconds)
         ahead = self._clock() - loop.time() * MS_PER_SECOND
         while True:
             now_ahead = self._clock() - loop.time() * MS_PER_SECOND
             if abs(now_ahead - ahead) > MS_PER_HOUR:
                 log.warning("traffic.clock-jumped", hours=round((now_ahead - ahead) / MS_PER_HOUR))
                 ahead = now_ahead
-                await asyncio.sleep(TRUSTED_SECONDS)
+                await asyncio.sleep(self._trusted_seconds)
                 continue
             try:
                 await self.at_night()
@@ -111,6 +115,10 @@ class Care:
                 log.exception("traffic.archive-failed")
                 self._memory.archive_failure = "The archive failed; the fault was logged."
             await asyncio.sleep(NIGHT_SECONDS)
+
+    @property
+    def _trusted_seconds(self) -> float:
+        return TRUSTED_SECONDS if self._is_synchronised() else DOUBTED_SECONDS
 
     async def _tidy(self, now: int) -> None:
         await trim_visitors(self._database, now - TRIMMED_MS)

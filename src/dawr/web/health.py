@@ -40,6 +40,8 @@ class Health(msgspec.Struct, frozen=True):
     """The worst alert of the traffic statistics; unknown while they cannot be read."""
     alerts: list[str]
     """Alerts that are open."""
+    time: list[str]
+    """What is wrong with the clock or with a venue's day, each in a sentence that says what to do."""
 
 
 class ClinicHealth(msgspec.Struct, frozen=True):
@@ -84,6 +86,7 @@ async def health(parts: Parts, _: Request[NoInput]) -> Response:
         works={work.name: work.state for work in parts.works.states()},
         traffic=_traffic(parts),
         alerts=_alerts(parts),
+        time=_time(parts),
     )
     try:
         await parts.engine.ready()
@@ -129,9 +132,15 @@ def _alerts(parts: Parts) -> list[str]:
     return [] if seen is None else [alert.name for alert in seen.alerts]
 
 
+def _time(parts: Parts) -> list[str]:
+    doubts = [] if parts.time.doubt is None else [parts.time.doubt.sentence]
+    return doubts + [ahead.sentence for ahead in parts.time.days_ahead]
+
+
 def _is_degraded(parts: Parts) -> bool:
     """Everything works, but not as well as it should."""
-    return parts.hub.is_stale or parts.works.failing > 0 or (parts.shared is not None and parts.shared.is_away)
+    is_away = parts.shared is not None and parts.shared.is_away
+    return is_away or parts.hub.is_stale or parts.works.failing > 0 or bool(_time(parts))
 
 
 ROUTES = (

@@ -14,6 +14,7 @@ from dawr.domain.errors import InvalidValue, Refused
 from dawr.domain.secret import hash_of
 from dawr.engine.engine import Engine
 from dawr.engine.status_cache import StatusCache
+from dawr.engine.timekeeping import Timekeeper
 from dawr.live.hub import Hub
 from dawr.operations.operation import Operation
 from dawr.ports import Ids
@@ -69,6 +70,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     """How many serve this installation, at least."""
     works: Works
     """What goes on by itself in this process."""
+    time: Timekeeper
     traffic: TrafficView | None = None
     """None, when no statistics are kept."""
     is_demo: bool = False

@@ -10,6 +10,7 @@ from dawr.cli.check.locks import look_at_locks
 from dawr.domain.errors import UnknownVenue
 from dawr.domain.venue import clinic_among
 from dawr.engine.engine import Engine
+from dawr.engine.timekeeping import Timekeeper
 from dawr.ports import ClockUntrusted, Store, StoreFault
 from dawr.reliability.records import Records
 from dawr.settings import Settings, SettingUnfit
@@ -35,6 +36,7 @@ async def look_at_database(settings: Settings, report: Report) -> None:
             records = cast("Records", store)
             await _look_at_indexes(records, settings, report)
             await _look_at_rows(store, settings, report)
+            await _look_at_time(store, report)
             for row in await records.select_rows("server_facts"):
                 look_at_facts(row, settings, report)
             await look_at_locks(records, report)
@@ -90,6 +92,19 @@ async def _look_at_rows(store: Store, settings: Settings, report: Report) -> Non
         report.wrong(fault, about="numbers")
     if not faults:
         report.fine("Every number was given once, and no event is missing.", about="numbers")
+
+
+async def _look_at_time(store: Store, report: Report) -> None:
+    """A tool judges its own machine's clock; what a server that runs makes of its own, `/health` says."""
+    time = Timekeeper(store, bootstrap.system.now, bootstrap.system.ticks, bootstrap.system.is_synchronised)
+    doubt = await time.judge()
+    if doubt is not None:
+        report.warn(doubt.sentence, about="time")
+    await time.look()
+    for ahead in time.days_ahead:
+        report.wrong(ahead.sentence, about="time")
+    if report.is_fine_about("time"):
+        report.fine("No venue's day is ahead of today.", about="time")
 
 
 async def _look_at_clinic(store: Store, settings: Settings, report: Report) -> None:

@@ -5,7 +5,9 @@ from typing import Literal
 import msgspec
 
 Level = Literal["fine", "warning", "wrong"]
-About = Literal["settings", "directory", "server", "database", "numbers", "locks", "leases", "limits", "traffic"]
+About = Literal[
+    "settings", "directory", "server", "database", "numbers", "time", "locks", "leases", "limits", "traffic"
+]
 
 MARKS: dict[Level, str] = {"fine": "✓", "warning": "!", "wrong": "✗"}
 

@@ -49,3 +49,12 @@ ON CONFLICT (venue_id, queue_id, day, round) DO UPDATE SET
     waits_ms = excluded.waits_ms,
     services_ms = excluded.services_ms,
     begins_behind = excluded.begins_behind;
+
+-- name: lines_since
+-- A queue's lines of a day and of later ones: those that a clock which was wrong has left ahead of today.
+SELECT day, round FROM lines WHERE venue_id = $1 AND queue_id = $2 AND day >= $3 ORDER BY day, round;
+
+-- name: redate_lines
+-- One, to a round that no line has yet.
+UPDATE lines SET day = ($5::text[])[1], round = ($6::int[])[1]
+WHERE venue_id = ($1::text[])[1] AND queue_id = ($2::text[])[1] AND day = ($3::text[])[1] AND round = ($4::int[])[1];

@@ -366,3 +366,18 @@ CROSS JOIN LATERAL (
         AND s.queue_id = k.queue_id AND s.day = k.day AND s.round = k.round
     LIMIT k.step
 ) AS t;
+
+-- name: redate_tickets
+-- All of one line, to the line that it becomes.
+UPDATE tickets SET day = ($5::text[])[1], round = ($6::int[])[1]
+WHERE ctid = ANY (ARRAY(
+    SELECT t.ctid
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::int[]) AS k (venue_id, queue_id, day, round)
+    CROSS JOIN LATERAL (
+        SELECT s.ctid FROM tickets AS s
+        WHERE s.venue_id = k.venue_id AND s.queue_id = k.queue_id AND s.day = k.day AND s.round = k.round
+            AND s.number > 0
+        ORDER BY s.number
+        OFFSET 0
+    ) AS t
+));

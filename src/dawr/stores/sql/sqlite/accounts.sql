@@ -28,7 +28,8 @@ FROM accounts
 WHERE account_id = ?2 AND password_hash = ?6 AND disabled_at IS NULL;
 
 -- name: signed_in
--- One row for each venue where the account works now, and one without a venue if there is none.
+-- One row for each venue where the account works now, and one without a venue if there is none. A session that was seen
+-- more than a day from now was used while a clock was ahead: it would never be idle.
 SELECT
     sessions.session_hash, sessions.account_id, sessions.created_at, sessions.seen_at, sessions.expires_at,
     accounts.account_id, accounts.username, accounts.password_hash, accounts.created_at, accounts.disabled_at,
@@ -37,7 +38,8 @@ SELECT
 FROM sessions
 JOIN accounts ON accounts.account_id = sessions.account_id AND accounts.disabled_at IS NULL
 LEFT JOIN staff ON staff.account_id = sessions.account_id AND staff.disabled_at IS NULL
-WHERE sessions.session_hash = ?1 AND sessions.expires_at > ?2 AND sessions.seen_at > ?3;
+WHERE sessions.session_hash = ?1 AND sessions.expires_at > ?2 AND sessions.seen_at > ?3
+    AND sessions.seen_at < ?2 + 86400000;
 
 -- name: touch_session
 UPDATE sessions SET seen_at = ?2 WHERE session_hash = ?1;

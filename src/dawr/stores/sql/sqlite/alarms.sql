@@ -18,3 +18,9 @@ SELECT venue_id, kind, subject, due_at FROM alarms WHERE due_at <= ?1 ORDER BY d
 -- name: purge_alarms
 DELETE FROM alarms
 WHERE (venue_id, kind, subject) IN (SELECT venue_id, kind, subject FROM alarms WHERE due_at IS NULL LIMIT ?1);
+
+-- name: bring_alarms_back
+-- What is due after a day's end was set by a clock that was ahead, but for hours, which may begin days from now.
+-- Desks close when the day ends.
+UPDATE alarms SET due_at = CASE kind WHEN 'close' THEN ?2 ELSE ?3 END
+WHERE venue_id = ?1 AND due_at > ?2 AND kind <> 'hours';

@@ -255,3 +255,8 @@ CROSS JOIN tickets AS t
 WHERE v.venue_id = ?1 AND v.note IS NOT NULL AND v.state = 'open' AND instr(lower(v.note), lower(?5)) > 0
     AND t.venue_id = ?1 AND t.ticket_id = v.ticket_id AND t.queue_id = ?2 AND t.day = ?3 AND t.round = ?4
 LIMIT ?6;
+
+-- name: redate_tickets
+-- All of one line, to the line that it becomes.
+UPDATE tickets SET day = ?5, round = ?6
+WHERE venue_id = ?1 AND queue_id = ?2 AND day = ?3 AND round = ?4 AND number > 0;
