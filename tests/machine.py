@@ -14,6 +14,7 @@ from tests.browser.chromium import ChromiumMissing
 from tests.browser.getting import get_chromium, get_fonts
 
 PACKAGES = {
+    "faketime": "faketime",
     "ip": "iproute2",
     "nginx": "nginx-light",
     "nsenter": "util-linux",

@@ -65,7 +65,8 @@ class Leases:
         by its fence, like everybody who is slow.
         """
         seen = await self._see(name)
-        if 0 < seen.until_at - seen.now <= MOST_LEASES_AHEAD * lease_ms and seen.holder != holder:
+        longest_ms = MOST_LEASES_AHEAD * max(lease_ms, LEASE_MS)
+        if 0 < seen.until_at - seen.now <= longest_ms and seen.holder != holder:
             return None
         until_at = seen.now + lease_ms
         taken = await self._records.change_rows("take_lease", name, holder, until_at, seen.fence, seen.until_at)
