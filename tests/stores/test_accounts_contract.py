@@ -50,6 +50,17 @@ async def is_good(accounts: AccountStore, session: Session, *, now: int = NOW + 
     return await accounts.signed_in(session.session_hash, now, idle_ms=2 * HOUR) is not None
 
 
+async def test_a_session_that_was_used_while_a_clock_was_ahead_lets_nobody_in_for_a_year(
+    accounts: AccountStore, amna: Account
+) -> None:
+    ahead = NOW + 365 * 24 * HOUR
+    made_then = await sign_in(accounts, amna, seen_at=ahead, expires_at=ahead + 10 * HOUR)
+    used_then = await sign_in(accounts, amna)
+    await accounts.touch_session(used_then.session_hash, ahead)
+
+    assert [await is_good(accounts, session) for session in (made_then, used_then)] == [False, False]
+
+
 async def test_an_account_is_found_by_name_and_by_id(database: Database, amna: Account) -> None:
     restarted = await database.open()
 

@@ -48,6 +48,18 @@ async def join_and_cancel(engine: Engine, venue: Venue) -> Ticket:
     return ticket
 
 
+async def test_numbers_that_were_given_while_a_clock_was_ahead_keep_nobody_out_for_a_year(
+    engine: Engine, venue: Venue, clock: DrivenClock
+) -> None:
+    clock.advance(days=365)
+    for _ in range(3):
+        await join_and_cancel(engine, venue)
+
+    clock.advance(days=-365)
+
+    assert (await engine.do(venue.id, join())).ticket.number == 4
+
+
 async def test_the_fourth_within_an_hour_is_refused_and_told_when_to_come_again(
     engine: Engine, venue: Venue, clock: DrivenClock
 ) -> None:

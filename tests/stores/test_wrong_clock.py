@@ -9,14 +9,16 @@ from dawr.bootstrap.system import now
 from dawr.domain.errors import JoinedTooOften
 from dawr.domain.ticket import TicketId, VisitId
 from dawr.domain.venue import Unnamed, Venue
-from dawr.engine.clockwork import purge
+from dawr.engine.clockwork import Sweeper, purge
 from dawr.engine.engine import Engine
 from dawr.operations.operation import Operation
 from dawr.operations.ticket import Joined
 from dawr.operations.visitor import Join, Leave
+from dawr.ports import ClockUntrusted
 from dawr.reliability.idempotency import AnswerKey, Claim, Reply
 from dawr.stores.postgres import PostgresStore
 from tests.builders import a_head, a_queue, a_timekeeper, a_venue
+from tests.stores.databases import PostgresDatabase
 
 HOUR_MS = 60 * 60 * 1000
 WRONG = [61 * 60_000, 25 * HOUR_MS, -2 * HOUR_MS]
@@ -87,6 +89,37 @@ async def test_a_clockwork_with_a_wrong_clock_deletes_no_answer_that_is_still_ke
     assert (await answered(at_right, RESTAURANT, join("+97433000003"), claim)).body == first.body
     assert await right.purge_answers(now() + 25 * HOUR_MS, most=10) == 1
     await closed(at_right, at_wrong, right, wrong)
+
+
+@pytest.mark.parametrize("error_ms", [365 * 24 * HOUR_MS, -365 * 24 * HOUR_MS])
+async def test_while_the_databases_own_clock_is_a_year_wrong_nothing_ends_and_nothing_is_doubled(
+    migrated_url: str, error_ms: int
+) -> None:
+    database = PostgresDatabase(migrated_url)
+
+    def right() -> int:
+        return now() - error_ms
+
+    store = await PostgresStore.open(migrated_url, clock=right)
+    time = a_timekeeper(store, right)
+    engine = Engine(store, right, time=time)
+    venue = msgspec.structs.replace(a_venue(a_queue("waitlist")), kind="restaurant")
+    await store.add_venue(venue, a_head(venue, right()))
+    await database.rows("INSERT INTO sessions VALUES ('a', 'b', 0, 0, 0)")
+    claim = Claim(AnswerKey("joins", "anonymous", "a"), "the same", 24 * HOUR_MS)
+    first = await answered(engine, venue, join("+97433000004"), claim)
+
+    with pytest.raises(ClockUntrusted):
+        await store.ping()
+    await time.keep()
+    await Sweeper(engine, store).sweep_all()
+    await purge(store, right, time)
+
+    assert (await answered(engine, venue, join("+97433000004"), claim)).body == first.body
+    assert await database.rows("SELECT state, day FROM tickets") == [("waiting", a_head(venue, right()).day)]
+    assert await database.rows("SELECT count(*) FROM sessions") == [(1,)]
+    assert (await store.time_kept())[1] == pytest.approx(right(), abs=HOUR_MS)
+    await closed(engine, store)
 
 
 async def answered(engine: Engine, venue: Venue, joining: Operation[Joined], claim: Claim) -> Reply:
