@@ -22,6 +22,7 @@ def repair(installation: Installation, *more: str) -> Finished:
     return installation.dawr("venue", "repair-day", "clinic", *more)
 
 
+@pytest.mark.parametrize("installation", ["embedded", pytest.param("scaled", marks=pytest.mark.slow)], indirect=True)
 def test_a_day_that_is_ahead_is_named_by_health_and_check_until_it_is_repaired(installation: Installation) -> None:
     installation.create_venue()
     installation.rows(AHEAD)

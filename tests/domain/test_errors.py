@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dawr.domain import errors
 from dawr.domain.errors import (
     AlreadyStaff,
+    CannotRepairDay,
     CannotUndo,
     ChangedSince,
     InvalidValue,
@@ -75,6 +76,7 @@ ONE_OF_EACH: tuple[Refused, ...] = (
     QueueFull("lab", 20, 10),
     TooManyVenues(50),
     JoinedTooOften("+97433001122", 3, again_seconds=60),
+    CannotRepairDay("clinic", "not-ahead", day="2026-11-15"),
     CannotUndo("A001"),
     ChangedSince("A001", 7),
     NotAtThisDesk("lab"),

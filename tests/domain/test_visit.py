@@ -173,11 +173,3 @@ def test_a_request_that_failed_before_is_known_by_its_attempt() -> None:
     assert not visit.has_counted(NOW, "two")
     assert not visit.has_counted(NOW, "")
     assert not visit.has_counted(NOW + WINDOW_MS, "one")
-
-
-def test_a_pin_that_failed_while_a_clock_was_ahead_counts_no_longer_than_any_other() -> None:
-    visit = a_visit(a_stage("lab", "in_queue"))
-    for number in range(4):
-        visit = visit.failed(NOW + 1000 * WINDOW_MS, f"attempt {number}")
-
-    assert visit.failed(NOW, "now").locked_at is None

@@ -10,7 +10,7 @@ from dawr.domain.desk import DeskNow
 from dawr.domain.events import NOBODY
 from dawr.domain.hours import Hours
 from dawr.domain.journey import Journey, Stage
-from dawr.domain.line import Line
+from dawr.domain.line import ENDED_BY_A_RESET, Line
 from dawr.domain.pin import Pin
 from dawr.domain.queue import QueueId
 from dawr.domain.secret import hash_of
@@ -228,7 +228,9 @@ def found(wants: Wants, *, depth: int, stored: tuple[Ticket, ...] = STORED) -> R
 
 
 def is_found(search: Search, ticket: Ticket) -> bool:
-    """Who is called or served at a desk: nothing else is looked for by what changes something."""
+    """Who is at a desk, or waits in a line: nothing else is looked for by what changes something."""
+    if search.how == "open":
+        return search.key[:3] == ticket.line_key and ticket.is_open and ticket.state in ENDED_BY_A_RESET
     assert search.how == "at_desk"
     return search.key == (ticket.desk_id,) and ticket.state in {"called", "serving"}
 

@@ -57,6 +57,9 @@ class DeskModel(PinModel):
         due_at = self.alarms.get((kind, subject))
         if due_at is None or due_at > self.now:
             return False
+        if kind == "enter" and self._is_ahead() and self._is_parked(subject) and self._is_over(self.visits[subject]):
+            self._alarm(kind, subject, self.now + 20_000)
+            return False
         self._alarm(kind, subject, None)
         rings = {
             "miss": self._ring_miss,
@@ -114,9 +117,13 @@ class DeskModel(PinModel):
         else:
             self._verb(first, "call", desk_id=desk)
 
+    def _is_parked(self, visit_id: str) -> bool:
+        visit = self.visits[visit_id]
+        return visit["state"] == "open" and self._stage_in_queue(visit) is None
+
     def _ring_enter(self, visit_id: str) -> None:
         visit = self.visits[visit_id]
-        if visit["state"] != "open" or self._stage_in_queue(visit) is not None:
+        if not self._is_parked(visit_id):
             return
         if self._is_over(visit):
             self._expire_visit(visit)

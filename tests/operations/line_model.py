@@ -326,6 +326,10 @@ class LineModel:
         """Of the service day; without a moment, now."""
         return self._local((moment or self.now) - DAY_START_MS).strftime("%Y-%m-%d")
 
+    def _is_ahead(self) -> bool:
+        """The clock went back behind the day that was reached."""
+        return self.reached > self._date()
+
     def _end_of_day(self) -> int:
         midnight = datetime.fromisoformat(self.day()).replace(tzinfo=UTC) + timedelta(days=1)
         return int(midnight.timestamp() * 1000) - OFFSET_MS + DAY_START_MS

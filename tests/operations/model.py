@@ -254,6 +254,8 @@ class Model(UndoModel):
         return [queue, day, number + 1]
 
     def _expire_ended(self, operation: ExpireEnded) -> Plain:
+        if self._is_ahead():
+            return 0
         theirs = [t for t in self.tickets.values() if t["queue_id"] == operation.queue_id and t["open_key"]]
         stale = [ticket["ticket_id"] for ticket in theirs if self._has_ended(ticket)]
         order = [event[3] for event in self.upcoming]

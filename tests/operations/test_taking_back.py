@@ -11,7 +11,7 @@ import dawr.operations
 from dawr.domain import QueueId
 from dawr.domain.errors import QueueFull
 from dawr.domain.staff import AccountId
-from dawr.domain.ticket import TicketId, VisitId
+from dawr.domain.ticket import PRIORITIES, TicketId, VisitId
 from dawr.domain.token import TokenId
 from dawr.operations.admin import ChangeQueue, Reset, ResetBehind, SetUp
 from dawr.operations.alarms import Ring, WindUp
@@ -37,6 +37,7 @@ from dawr.operations.reception import (
     Transfer,
     Unlock,
 )
+from dawr.operations.repair import MOST_CARRIED, WAITS, RepairDay
 from dawr.operations.rows import ANSWERS, VISITS
 from dawr.operations.staff import Call, CallNext, Extend, Finish, Hold, Miss, Prioritize, PutBack, Recall, Resume, Start
 from dawr.operations.ticket import OfTicket, OneVerb
@@ -45,6 +46,7 @@ from dawr.operations.transaction import Transaction
 from dawr.operations.undo import Undo, UndoLeave
 from dawr.operations.visitor import Join, Leave, Rejoin
 from dawr.operations.visits import EnterByLink, GoOn, LeaveByLink, LookAtVisit, RejoinByLink, StartVisit
+from dawr.ports import Search
 from dawr.reliability.idempotency import Reply
 from tests.builders import a_claim, issue
 from tests.domain.builders import LAB
@@ -56,6 +58,7 @@ from tests.operations.clinic import (
     MINUTE,
     NOW,
     PIN_OF,
+    STORED,
     VISIT_AT_ITS_END,
     VISIT_IN_LINE,
     VISIT_LEFT,
@@ -66,8 +69,10 @@ from tests.operations.clinic import (
     VISIT_OF_WAITING,
     VISIT_OF_YESTERDAY,
     VISIT_READY,
+    YESTERDAY,
     a_transaction,
     everything,
+    lines_of,
     link_of,
     of,
     state_of,
@@ -221,7 +226,7 @@ def every_operation() -> set[type[Operation[Any]]]:
         unseen += kind.__subclasses__()
         if kind.__module__.startswith("dawr.operations.") and not kind.__name__.startswith("_"):
             found.add(kind)
-    return found - ABSTRACT
+    return found - ABSTRACT - {RepairDay}
 
 
 def test_every_operation_has_an_example_here() -> None:
@@ -241,6 +246,23 @@ def test_an_operation_that_is_refused_late_leaves_nothing_behind(operation: Oper
 
     assert state_of(tx) == before
     assert tx.changes().is_empty
+
+
+def test_a_repair_of_the_day_that_is_refused_late_leaves_nothing_behind() -> None:
+    lines = tuple(line.key for line in lines_of(STORED))
+    waiting = {Search("open", (*key, PRIORITIES, 0, WAITS, MOST_CARRIED)) for key in lines}
+    wants = msgspec.structs.replace(everything(), searches=waiting)
+    tx = a_transaction(wants)
+    before = (state_of(tx), tx.day, tx.epoch, tx.line(LAB))
+
+    with pytest.raises(QueueFull):
+        Regretted(RepairDay(77, lines)).decide(tx, NOW - 24 * 60 * MINUTE)
+    assert (tx.day, tx.epoch) == (YESTERDAY, 77)
+    assert tx.changes().redated is not None
+    tx.take_back()
+
+    assert (state_of(tx), tx.day, tx.epoch, tx.line(LAB)) == before
+    assert tx.changes().redated is None
 
 
 @pytest.mark.parametrize("operation", EXAMPLES, ids=name_of)

@@ -269,7 +269,7 @@ async def test_nothing_is_repaired_by_a_clock_that_is_doubted(store: Store, cloc
     await engine.stop()
 
 
-@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.sampled_from(["enter", "call", "finish", "hold", "reset", "ahead", "back", "next day"]), max_size=25)
 )

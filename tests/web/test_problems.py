@@ -47,6 +47,7 @@ STATUSES: list[tuple[Exception, int, str, bool]] = [
     (errors.LastOwner("amna"), 409, "last-owner", False),
     (errors.UsernameTaken("amna"), 409, "username-taken", False),
     (errors.AlreadyStaff("amna"), 409, "already-staff", False),
+    (errors.CannotRepairDay("clinic", "not-ahead", day="2026-11-15"), 409, "cannot-repair-day", False),
     (errors.CannotUndo("A001"), 409, "cannot-undo", False),
     (errors.ChangedSince("A001", 7), 409, "changed-since", False),
     (errors.NotAtThisDesk("lab"), 403, "not-at-this-desk", False),

@@ -203,7 +203,7 @@ class Visit(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, pin_failures=None, locked_at=None)
 
     def _failures(self, now: int) -> list[tuple[int, str]]:
-        return [(at, by) for at, by in _decode_failures(self.pin_failures or "[]") if abs(now - at) < WINDOW_MS]
+        return [(at, by) for at, by in _decode_failures(self.pin_failures or "[]") if now - at < WINDOW_MS]
 
 
 LEAVING_UNDONE_WITHIN_SECONDS: Final = 10

@@ -139,8 +139,8 @@ def _carry(tx: Transaction, stored: Ticket, line: Line, now: int) -> Carried:
 
 def _lead_to(tx: Transaction, stored: Ticket, ticket: Ticket) -> None:
     """The visitor's link goes along."""
-    visit = tx.get(VISITS, stored.visit_id)
-    if visit.ticket_id != stored.ticket_id:
+    visit = tx.find(VISITS, stored.visit_id)
+    if visit is None or visit.ticket_id != stored.ticket_id:
         return
     at = next((at for at, stage in enumerate(visit.plan) if stage.ticket_id == stored.ticket_id), None)
     tx.put_visit(

@@ -122,10 +122,10 @@ class Issue(Operation[Joined], frozen=True):
 def _must_not_be_too_often(tx: Transaction, counted: IssuedTo, now: int) -> None:
     """The hour slides: there is room again an hour after the first of the latest so many.
 
-    What was given more than an hour from now was given while a clock was ahead.
+    What was given more than a day from now was given while a clock was ahead.
     """
     mobile, most = counted
-    issued = [at for at in tx.issued_to(counted) if at < now + HOUR_MS]
+    issued = [at for at in tx.issued_to(counted) if at < now + 24 * HOUR_MS]
     again_ms = issued[most - 1] + HOUR_MS - now if len(issued) >= most else 0
     if again_ms > 0:
         raise JoinedTooOften(mobile, most, again_seconds=-(-min(again_ms, HOUR_MS) // 1000))
