@@ -159,9 +159,11 @@ def _open(session: Session, now: int, ran_ms: int | None = None) -> dict[VenueId
     }
 
 
-async def look_at(session: Session, venue_id: VenueId, view: View[R], now: int) -> R | Refused:
+async def look_at(
+    session: Session, venue_id: VenueId, view: View[R], now: int, ran_ms: int | None = None
+) -> R | Refused:
     """What is seen of a venue in one picture, or the refusal."""
-    transactions = _open(session, now)
+    transactions = _open(session, now, ran_ms)
     tx = transactions.get(venue_id)
     if tx is None:
         return UnknownVenue(venue_id)

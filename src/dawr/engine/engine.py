@@ -137,7 +137,13 @@ class Engine:
 
     async def read(self, venue_id: VenueId, view: View[R]) -> R:
         """Look at one consistent picture of a venue, without waiting for writers."""
-        seen = await self._store.read([venue_id], lambda session: look_at(session, venue_id, view, self._clock()))
+        time = self._time
+        if time is not None and not time.has_begun:
+            await time.begin()
+        seen = await self._store.read(
+            [venue_id],
+            lambda session: look_at(session, venue_id, view, self._clock(), None if time is None else time.ran_ms),
+        )
         if isinstance(seen, Refused):
             raise seen
         return seen

@@ -167,7 +167,7 @@ class LookAtAnswer(View[Reply | None], frozen=True):
 
     def look(self, tx: Transaction, now: int) -> Reply | None:
         first = tx.answer(self.claim.key)
-        return None if first is None else first.replay(self.claim, tx.now)
+        return None if first is None else first.replay(self.claim, tx.ran_ms)
 
 
 class QueueSnapshot(msgspec.Struct, frozen=True):
