@@ -19,7 +19,8 @@ from dawr.domain.errors import (
 from dawr.domain.venue import Venue
 from dawr.engine.engine import Engine
 from dawr.operations.people import LookAtStaff
-from dawr.ports import Busy, Store
+from dawr.ports import Store
+from dawr.ports.faults import Busy
 from tests.accounts.doing import BY_AMNA, BY_TOOL, HOUR, PASSWORD, add, do, make_token, signed_in
 from tests.builders import DrivenClock, a_claim, a_queue, a_venue
 from tests.stores.doing import create_venue, events_of

@@ -8,7 +8,7 @@ import argon2
 import pytest
 
 from dawr.accounts.passwords import MOST_WAITING, NOBODYS, THREADS, Passwords
-from dawr.ports import Busy
+from dawr.ports.faults import Busy
 
 
 @pytest.fixture

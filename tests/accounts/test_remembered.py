@@ -19,7 +19,8 @@ from dawr.operations.people import ChangeRole
 from dawr.operations.rows import STAFF
 from dawr.operations.tokens import RevokeToken
 from dawr.operations.transaction import Transaction
-from dawr.ports import OutcomeUnknown, Store
+from dawr.ports import Store
+from dawr.ports.faults import OutcomeUnknown
 from tests.accounts.doing import HOUR, add, make_token, signed_in
 from tests.builders import DrivenClock, issue
 

@@ -12,7 +12,7 @@ import pytest
 
 from dawr.bootstrap.control import ControlFailed, Handler, ask, listening
 from dawr.domain.errors import QueueClosed
-from dawr.ports import StoreAway
+from dawr.ports.faults import StoreAway
 from tests.running import Client, DawrServer, dawr, eventually, venue_document
 
 GARBAGE = [

@@ -13,7 +13,7 @@ import pytest
 from dawr.bootstrap.system import now
 from dawr.engine.engine import Engine
 from dawr.operations.admin import Reset
-from dawr.ports import StoreAway
+from dawr.ports.faults import StoreAway
 from dawr.stores.data_directory import DataDirectory
 from dawr.stores.postgres import PostgresStore
 from tests.cli.here import run_here

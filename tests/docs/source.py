@@ -15,7 +15,7 @@ from dawr.domain import errors
 from dawr.domain.queue import QUEUE_VERBS
 from dawr.domain.ticket import VERBS
 from dawr.domain.visit import DONE_WITH, VisitState
-from dawr.ports import Busy, Stopping
+from dawr.ports.faults import Busy, Stopping
 from dawr.reliability.idempotency import ClaimLost, InProgress, KeyReused
 from dawr.settings import PREFIX, Settings
 from dawr.web.openapi import codes_of

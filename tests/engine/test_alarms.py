@@ -15,7 +15,8 @@ from dawr.engine.engine import Engine
 from dawr.operations import alarms
 from dawr.operations.staff import Call
 from dawr.operations.transaction import Transaction
-from dawr.ports import Busy, Store
+from dawr.ports import Store
+from dawr.ports.faults import Busy
 from dawr.reliability.lease import LeaseLost
 from dawr.stores.sqlite import SqliteStore
 from tests.builders import DrivenClock, a_queue, a_venue

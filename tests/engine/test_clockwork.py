@@ -15,7 +15,8 @@ from dawr.engine.clockwork import Sweeper, purge, reset
 from dawr.engine.engine import Engine
 from dawr.operations.admin import Reset
 from dawr.operations.staff import Hold, Miss, Start
-from dawr.ports import Busy, Store, StoreFault
+from dawr.ports import Store
+from dawr.ports.faults import Busy, StoreFault
 from dawr.reliability.lease import Fence, Lease, LeaseLost
 from dawr.reliability.works import Work, Works
 from dawr.stores.sqlite import SqliteStore

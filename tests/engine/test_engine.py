@@ -15,7 +15,7 @@ from dawr.operations.operation import Operation, View
 from dawr.operations.snapshots import LookAtQueue, LookAtVenue
 from dawr.operations.ticket import Joined
 from dawr.operations.transaction import Transaction
-from dawr.ports import Busy, Stopping, StoreAway
+from dawr.ports.faults import Busy, Stopping, StoreAway
 from dawr.stores.sqlite import SqliteStore
 from tests.builders import DrivenClock, a_head, a_venue, issue
 

@@ -8,7 +8,7 @@ from dawr.domain.visit import Visit
 from dawr.live.feed import RING
 from dawr.operations.reception import NewLink, Transfer
 from dawr.operations.staff import Finish
-from dawr.ports import StoreAway
+from dawr.ports.faults import StoreAway
 from tests.builders import call_next
 from tests.live.relays import until
 from tests.live.seams import slowly

@@ -16,7 +16,8 @@ from dawr.bootstrap.system import SystemIds
 from dawr.domain.events import Origin
 from dawr.domain.venue import VenueId
 from dawr.engine.engine import Engine
-from dawr.ports import Store, StoreFault
+from dawr.ports import Store
+from dawr.ports.faults import StoreFault
 from dawr.reliability.lease import Fence, Lease, LeaseLost
 from dawr.stores.postgres import PostgresStore
 from dawr.stores.sqlite import SqliteStore

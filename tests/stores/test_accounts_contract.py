@@ -10,7 +10,8 @@ from dawr.domain.staff import StaffMember
 from dawr.domain.venue import Venue, VenueId
 from dawr.engine.engine import Engine
 from dawr.operations.people import AddStaff, DisableStaff
-from dawr.ports import AccountStore, Store, Unstorable
+from dawr.ports import AccountStore, Store
+from dawr.ports.faults import Unstorable
 from tests.builders import a_new, a_venue
 from tests.stores.databases import Database
 from tests.stores.doing import create_venue

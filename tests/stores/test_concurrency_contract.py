@@ -15,7 +15,8 @@ from dawr.operations.admin import ChangeQueue
 from dawr.operations.operation import Operation
 from dawr.operations.staff import Call, CallNext, Finish, Hold, Miss, Recall, Resume, Start
 from dawr.operations.visitor import Leave
-from dawr.ports import Busy, Stopping, Store, StoreAway, Wants
+from dawr.ports import Store, Wants
+from dawr.ports.faults import Busy, Stopping, StoreAway
 from dawr.reliability.idempotency import Reply
 from tests.builders import DrivenClock, a_claim, a_desk, a_queue, a_venue, call_next, issue, rejoin
 from tests.stores.databases import Database

@@ -19,7 +19,8 @@ from dawr.domain.venue import Head, Venue
 from dawr.engine.engine import Engine
 from dawr.operations.people import LookAtStaff
 from dawr.operations.rows import ANSWERS, STAFF
-from dawr.ports import Changes, Store, StoreAway, Unstorable, Wants
+from dawr.ports import Changes, Store, Wants
+from dawr.ports.faults import StoreAway, Unstorable
 from dawr.reliability.idempotency import Answer, Reply
 from tests.builders import MONDAY_AT_TEN, DrivenClock, a_claim, a_head, a_venue, day_of, issue
 from tests.stores.databases import Database

@@ -16,7 +16,8 @@ from dawr.operations.staff import Call, Called, CallNext, Hold
 from dawr.operations.ticket import Joined, change
 from dawr.operations.transaction import Transaction
 from dawr.operations.visitor import Leave
-from dawr.ports import Store, Unstorable, Wants
+from dawr.ports import Store, Wants
+from dawr.ports.faults import Unstorable
 from tests.builders import a_venue, call_next, issue
 from tests.stores.databases import Database
 from tests.stores.doing import create_venue, elsewhere, events_of, kinds_of, numbers, stored_head, take, together

@@ -12,7 +12,8 @@ from dawr.operations import loaded, transaction
 from dawr.operations.operation import Operation
 from dawr.operations.rows import KINDS
 from dawr.operations.transaction import Transaction
-from dawr.ports import Store, Unstorable
+from dawr.ports import Store
+from dawr.ports.faults import Unstorable
 from dawr.stores.migrations import OWNERS
 from tests.builders import DrivenClock, a_queue, a_venue
 from tests.stores.databases import Database, wall_clock

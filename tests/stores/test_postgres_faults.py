@@ -18,7 +18,8 @@ from dawr.operations.snapshots import LookAtQueue
 from dawr.operations.ticket import Joined
 from dawr.operations.transaction import Transaction
 from dawr.operations.visitor import Issue
-from dawr.ports import OutcomeUnknown, Session, StoreAway, Unstorable, Wants
+from dawr.ports import Session, Wants
+from dawr.ports.faults import OutcomeUnknown, StoreAway, Unstorable
 from dawr.reliability.idempotency import AnswerKey
 from dawr.stores.postgres import TRIES, PostgresStore
 from tests.builders import DrivenClock, a_claim, a_head, a_venue, issue

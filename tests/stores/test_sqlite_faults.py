@@ -14,7 +14,8 @@ from structlog.testing import capture_logs
 from dawr.domain.venue import Venue
 from dawr.engine.engine import Engine
 from dawr.operations.snapshots import LookAtQueue
-from dawr.ports import OutcomeUnknown, Session, StoreAway, StoreDamaged
+from dawr.ports import Session
+from dawr.ports.faults import OutcomeUnknown, StoreAway, StoreDamaged
 from dawr.stores import sqlite
 from dawr.stores.sqlite import SqliteStore
 from tests.builders import DrivenClock, a_claim, a_venue, issue

@@ -16,7 +16,8 @@ from dawr.operations.clockwork import ExpireEnded
 from dawr.operations.operation import Operation
 from dawr.operations.staff import Call, Finish, Hold, Miss, Recall, Resume, Start
 from dawr.operations.visitor import Leave, Rejoin
-from dawr.ports import Changes, Session, Store, Unstorable
+from dawr.ports import Changes, Session, Store
+from dawr.ports.faults import Unstorable
 from tests.builders import DrivenClock, a_head, a_new, a_queue, a_venue, day_of, issue
 from tests.stores.databases import Database
 from tests.stores.doing import create_venue, do_each, stored_ticket, take

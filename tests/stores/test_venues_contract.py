@@ -18,7 +18,8 @@ from dawr.engine.engine import Engine
 from dawr.operations.admin import ChangeQueue, Reset, SetUp
 from dawr.operations.snapshots import LookAtQueue
 from dawr.operations.visits import LeaveByLink
-from dawr.ports import Store, Unstorable
+from dawr.ports import Store
+from dawr.ports.faults import Unstorable
 from tests.builders import DrivenClock, a_journey, a_queue, a_venue, call_next, issue, start_visit
 from tests.stores.databases import Database
 from tests.stores.doing import (

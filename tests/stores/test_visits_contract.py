@@ -17,7 +17,8 @@ from dawr.operations.clockwork import Expire
 from dawr.operations.operation import Operation
 from dawr.operations.staff import Call, Finish, Hold, Miss, Start
 from dawr.operations.visitor import Leave
-from dawr.ports import Store, Unstorable
+from dawr.ports import Store
+from dawr.ports.faults import Unstorable
 from tests.builders import DrivenClock, a_venue, issue
 from tests.stores.databases import Database
 from tests.stores.doing import create_venue, do_each, stored_visit, take

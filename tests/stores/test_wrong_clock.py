@@ -14,7 +14,7 @@ from dawr.engine.engine import Engine
 from dawr.operations.operation import Operation
 from dawr.operations.ticket import Joined
 from dawr.operations.visitor import Join, Leave
-from dawr.ports import ClockUntrusted
+from dawr.ports.faults import ClockUntrusted
 from dawr.reliability.idempotency import AnswerKey, Claim, Reply
 from dawr.stores.postgres import PostgresStore
 from tests.builders import a_head, a_queue, a_timekeeper, a_venue

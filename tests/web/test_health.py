@@ -11,7 +11,7 @@ import pytest
 
 from dawr import __version__
 from dawr.bootstrap.system import now
-from dawr.ports import StoreAway
+from dawr.ports.faults import StoreAway
 from dawr.reliability.works import Work, Works
 from dawr.stores.sqlite import SqliteStore
 from tests.running import Client, DawrServer, dawr, eventually, must_be_problem, venue_document

@@ -14,7 +14,16 @@ from dawr.bootstrap.system import SystemIds
 from dawr.domain import errors
 from dawr.domain.errors import Refused
 from dawr.domain.venue import VenueId
-from dawr.ports import Busy, ClockUntrusted, OutcomeUnknown, Stopping, StoreAway, StoreDamaged, StoreFault, Unstorable
+from dawr.ports.faults import (
+    Busy,
+    ClockUntrusted,
+    OutcomeUnknown,
+    Stopping,
+    StoreAway,
+    StoreDamaged,
+    StoreFault,
+    Unstorable,
+)
 from dawr.reliability.idempotency import ClaimLost, InProgress, KeyReused, Reply
 from dawr.stores.sqlite import SqliteStore
 from dawr.web.api.queues import NoInput

@@ -23,7 +23,8 @@ from dawr.domain.venue import Venue, VenueId
 from dawr.observe import tracing
 from dawr.observe.instruments import Instruments
 from dawr.observe.otel import OtelTracing
-from dawr.ports import Batch, StoreAway
+from dawr.ports import Batch
+from dawr.ports.faults import StoreAway
 from dawr.reliability import correlation
 from dawr.reliability.correlation import Trace
 from tests.builders import a_queue

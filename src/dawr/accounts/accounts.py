@@ -24,7 +24,8 @@ from dawr.domain.venue import checked
 from dawr.engine.engine import Engine
 from dawr.operations.people import AddStaff, DisableStaff, EnableStaff, LookAtStaff
 from dawr.operations.tokens import MakeToken, TokenNow
-from dawr.ports import Clock, Ids, Store, StoreFault
+from dawr.ports import Clock, Ids, Store
+from dawr.ports.faults import StoreFault
 
 SESSION = "dws_"
 TOKEN = "dwt_"  # noqa: S105 - the mark of one, not one

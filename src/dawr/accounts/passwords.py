@@ -8,7 +8,8 @@ from threading import BoundedSemaphore
 
 import argon2
 
-from dawr.ports import Busy, T
+from dawr.ports import T
+from dawr.ports.faults import Busy
 
 THREADS = 2
 MOST_WAITING = 32

@@ -21,7 +21,7 @@ from dawr.bootstrap.control import Handler, listening
 from dawr.bootstrap.system import correlation_id, is_synchronised, now
 from dawr.bootstrap.traffic import REFRESH, follow, keys_of, on_postgres
 from dawr.observe import logs
-from dawr.ports import StoreAway
+from dawr.ports.faults import StoreAway
 from dawr.reliability.file_lock import try_lock
 from dawr.reliability.lease import LEASE_MS, Lease, Leases
 from dawr.reliability.works import Work, Works

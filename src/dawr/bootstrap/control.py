@@ -17,7 +17,7 @@ import msgspec
 
 from dawr.domain import QueueVerb
 from dawr.domain.errors import Refused
-from dawr.ports import Busy, StoreFault
+from dawr.ports.faults import Busy, StoreFault
 from dawr.web.wording import sentence_of
 
 LONGEST_LINE = 1024 * 1024

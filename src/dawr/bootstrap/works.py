@@ -15,7 +15,8 @@ from dawr.live import hub as live
 from dawr.live.hub import Hub
 from dawr.live.relay import Relay
 from dawr.observe.instruments import MEASURED_EVERY_SECONDS, Instruments
-from dawr.ports import Busy, Store, StoreFault
+from dawr.ports import Store
+from dawr.ports.faults import Busy, StoreFault
 from dawr.reliability import process_count
 from dawr.reliability.lease import LEASE_MS, Fence, Lease
 from dawr.reliability.rate_limit import Limiter

@@ -9,7 +9,7 @@ import msgspec
 from dawr import bootstrap
 from dawr.bootstrap.control import ControlFailed
 from dawr.domain.errors import Refused
-from dawr.ports import Busy, StoreFault
+from dawr.ports.faults import Busy, StoreFault
 from dawr.settings import Settings, SettingUnfit, from_environment
 from dawr.stores.backup import BackupFailed
 from dawr.stores.data_directory import DataDirectoryUnfit

@@ -18,7 +18,8 @@ from dawr.operations.alarms import IsUnwound, Ring, WindUp
 from dawr.operations.clockwork import ExpireEnded
 from dawr.operations.repair import RepairDay, Repaired
 from dawr.operations.snapshots import LookAtLines, LookAtVenue
-from dawr.ports import BULK_STEP, Busy, Clock, Store, StoreAway, StoreFault
+from dawr.ports import BULK_STEP, Clock, Store
+from dawr.ports.faults import Busy, StoreAway, StoreFault
 from dawr.reliability.lease import Fence, LeaseLost
 
 log = structlog.get_logger("dawr.engine")

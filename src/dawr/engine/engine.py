@@ -19,7 +19,8 @@ from dawr.engine.lane import Cached, Lane, Listener
 from dawr.engine.timekeeping import Timekeeper
 from dawr.engine.venue_names import VenueNames
 from dawr.operations.operation import Operation, R, View
-from dawr.ports import Busy, Clock, Session, Stopping, Store, StoreDamaged, StoreFault
+from dawr.ports import Clock, Session, Store
+from dawr.ports.faults import Busy, Stopping, StoreDamaged, StoreFault
 from dawr.reliability.correlation import current_trace
 from dawr.reliability.idempotency import Claim, Reply
 from dawr.reliability.lease import Fence

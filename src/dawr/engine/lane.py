@@ -14,7 +14,8 @@ import structlog
 from dawr.domain import VenueId
 from dawr.engine.deciding import Command, decide_all
 from dawr.engine.timekeeping import Timekeeper
-from dawr.ports import Batch, Changes, Clock, OutcomeUnknown, Store, StoreAway, StoreFault
+from dawr.ports import Batch, Changes, Clock, Store
+from dawr.ports.faults import OutcomeUnknown, StoreAway, StoreFault
 from dawr.reliability.drain import Drain, settle
 
 log = structlog.get_logger("dawr.engine")

@@ -19,7 +19,8 @@ from dawr.live.moving import seat_who_is_between
 from dawr.live.past import Past
 from dawr.live.visits import WatchedVisit
 from dawr.live.watcher import Watcher
-from dawr.ports import Changes, StoreAway, StoreFault
+from dawr.ports import Changes
+from dawr.ports.faults import StoreAway, StoreFault
 
 log = structlog.get_logger("dawr.live")
 

@@ -20,7 +20,8 @@ from dawr.live.opening import Opening
 from dawr.live.past import Past
 from dawr.live.visits import was_adopted
 from dawr.live.watcher import Watcher
-from dawr.ports import Batch, Clock, Store, StoreAway, StoreFault
+from dawr.ports import Batch, Clock, Store
+from dawr.ports.faults import StoreAway, StoreFault
 
 if TYPE_CHECKING:
     from dawr.live.relay import Relay

@@ -12,7 +12,7 @@ from dawr.live.forms import Form, Notices, PersonalForm, Published
 from dawr.live.frames import EventId
 from dawr.live.past import Past, Tickets
 from dawr.live.visits import VisitNow, was_adopted
-from dawr.ports import StoreAway
+from dawr.ports.faults import StoreAway
 
 
 class FollowName(msgspec.Struct, frozen=True):

@@ -13,7 +13,8 @@ from dawr.observe.metrics.families import Family
 from dawr.observe.metrics.metrics import Gauge, Metrics
 from dawr.observe.operation_log import log_committed
 from dawr.observe.tracing import Tracing
-from dawr.ports import Batch, Busy, OutcomeUnknown, StoreAway, StoreFault
+from dawr.ports import Batch
+from dawr.ports.faults import Busy, OutcomeUnknown, StoreAway, StoreFault
 
 MEASURED_EVERY_SECONDS = 1.0
 PATIENCE_SECONDS = 2.0

@@ -16,7 +16,8 @@ from dawr.engine.engine import Engine
 from dawr.operations.snapshots import LookAtQueue, LookAtVenue
 from dawr.operations.staff import CallNext, Finish, Miss, Start
 from dawr.operations.visitor import Issue
-from dawr.ports import Busy, Ids, StoreFault
+from dawr.ports import Ids
+from dawr.ports.faults import Busy, StoreFault
 
 log = structlog.get_logger("dawr.sample_life")
 

@@ -14,7 +14,8 @@ from typing import Any, Self, TypeAlias
 import asyncpg
 
 from dawr.domain import Head, Venue, VenueId
-from dawr.ports import Changes, Clock, ClockUntrusted, OutcomeUnknown, Session, StoreAway, T, Unstorable
+from dawr.ports import Changes, Clock, Session, T
+from dawr.ports.faults import ClockUntrusted, OutcomeUnknown, StoreAway, Unstorable
 from dawr.reliability.lease import Leases
 from dawr.reliability.migrations import Owners, migrate_postgres
 from dawr.reliability.records import Argument

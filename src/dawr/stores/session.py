@@ -8,7 +8,8 @@ import msgspec
 
 from dawr.domain import Event, Head, Line, LineKey, Ticket, Venue, VenueId, Visit
 from dawr.domain.errors import Refused
-from dawr.ports import BULK_STEP, Changes, Clock, Kind, Rows, Search, StoreAway, Wants
+from dawr.ports import BULK_STEP, Changes, Clock, Kind, Rows, Search, Wants
+from dawr.ports.faults import StoreAway
 from dawr.reliability.migrations import Owners
 from dawr.reliability.statements import read_statements
 from dawr.stores.migrations import OWNERS

@@ -19,7 +19,8 @@ from typing import Any, cast
 import apsw
 
 from dawr.domain import Head, Venue, VenueId
-from dawr.ports import Changes, Clock, OutcomeUnknown, Session, StoreAway, StoreDamaged, T, Unstorable
+from dawr.ports import Changes, Clock, Session, T
+from dawr.ports.faults import OutcomeUnknown, StoreAway, StoreDamaged, Unstorable
 from dawr.reliability.lease import Leases
 from dawr.reliability.migrations import Owners, migrate_sqlite
 from dawr.reliability.records import Argument

@@ -11,7 +11,7 @@ from dawr.domain.errors import Refused, UnknownTicket, UnknownVenue, UnknownVisi
 from dawr.observe.access_log import NO_ROUTE, AccessLog
 from dawr.observe.instruments import Instruments
 from dawr.observe.tracing import RequestSpan
-from dawr.ports import Busy, OutcomeUnknown, Stopping, StoreFault
+from dawr.ports.faults import Busy, OutcomeUnknown, Stopping, StoreFault
 from dawr.reliability import correlation
 from dawr.reliability.asgi import Receive, Scope, Send, known_method
 from dawr.traffic.requests import RequestCollector

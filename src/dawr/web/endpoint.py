@@ -11,7 +11,7 @@ import msgspec
 from dawr.domain import Venue, VenueId
 from dawr.domain.errors import TooOften, UnknownDesk, UnknownQueue, UnknownTicket, UnknownVenue, UnknownVisit
 from dawr.operations.snapshots import LookAtAnswer, LookAtVenue
-from dawr.ports import OutcomeUnknown
+from dawr.ports.faults import OutcomeUnknown
 from dawr.reliability.fingerprint import fingerprint
 from dawr.reliability.idempotency import AnswerKey, Claim, Reply
 from dawr.reliability.rate_limit import Verdict, headers

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 import msgspec
 
 from dawr import __version__
-from dawr.ports import Busy, StoreFault
+from dawr.ports.faults import Busy, StoreFault
 from dawr.reliability.works import WorkState
 from dawr.web.api.queues import NoInput
 from dawr.web.problems import BadRequest, problem_of

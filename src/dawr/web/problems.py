@@ -7,7 +7,7 @@ import msgspec
 
 from dawr.domain.errors import Closed, Conflict, Forbidden, Full, Invalid, NotFound, Refused, TooOften
 from dawr.domain.venue import Digits
-from dawr.ports import Busy, ClockUntrusted, OutcomeUnknown, StoreAway, StoreDamaged, StoreFault, Unstorable
+from dawr.ports.faults import Busy, ClockUntrusted, OutcomeUnknown, StoreAway, StoreDamaged, StoreFault, Unstorable
 from dawr.reliability.idempotency import ClaimLost, InProgress, KeyConflict, KeyReused
 from dawr.reliability.rate_limit import Policy, Verdict, headers
 from dawr.traffic.database import DatabaseAway

@@ -11,7 +11,8 @@ from dawr.domain.errors import UnknownVenue
 from dawr.domain.venue import clinic_among
 from dawr.engine.engine import Engine
 from dawr.engine.timekeeping import Timekeeper
-from dawr.ports import ClockUntrusted, Store, StoreFault
+from dawr.ports import Store
+from dawr.ports.faults import ClockUntrusted, StoreFault
 from dawr.reliability.records import Records
 from dawr.settings import Settings, SettingUnfit
 from dawr.stores.checking import missing_indexes

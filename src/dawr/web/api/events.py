@@ -19,7 +19,7 @@ from dawr.live.visits import VisitNow
 from dawr.operations.desks import LookAtVenueNow
 from dawr.operations.snapshots import AtMoment, LookAtQueue, LookAtVenue, Moment
 from dawr.operations.visits import LookAtVisit, Whereabouts
-from dawr.ports import Stopping
+from dawr.ports.faults import Stopping
 from dawr.reliability.client_address import limit_key
 from dawr.web.api.answers import place_answer, queue_answer, venue_answer
 from dawr.web.event_stream import Stream

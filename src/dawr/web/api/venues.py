@@ -7,7 +7,7 @@ from dawr.domain.errors import InvalidValue, TooManyVenues, UnknownVenue
 from dawr.domain.venue import Digits, DisplayAccess, Language, VenueKind
 from dawr.operations import admin, snapshots
 from dawr.operations.desks import VenueSnapshot
-from dawr.ports import Unstorable
+from dawr.ports.faults import Unstorable
 from dawr.reliability.idempotency import Answer, Reply
 from dawr.web.api.answers import VenueAnswer, venue_answer
 from dawr.web.api.queues import NoInput

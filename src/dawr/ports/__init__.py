@@ -5,7 +5,7 @@ does not come back is known not to exist.
 """
 
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
-from typing import Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -359,50 +359,3 @@ class Ids(Protocol):
 
     def epoch(self) -> int:
         """A number that no earlier stream of events had."""
-
-
-class Busy(Exception):
-    """More requests wait than can be answered soon. Try again in a second."""
-
-    code: ClassVar[str] = "busy"
-
-
-class Stopping(Busy):
-    """The server is stopping. Try again in a moment."""
-
-    code = "stopping"
-
-
-class StoreFault(Exception):
-    """The store could not do it.
-
-    StoreFault
-    ├── StoreAway        nothing was stored; try again later
-    │   ├── ClockUntrusted
-    │   └── StoreDamaged     and it stays so until it is restored
-    ├── OutcomeUnknown   the commit was sent and no answer came
-    └── Unstorable       a row that the database will not take: never retry as it is
-    """
-
-
-class StoreAway(StoreFault):
-    """The database cannot be reached or is too busy; nothing was stored."""
-
-
-class ClockUntrusted(StoreAway):
-    """This machine's clock and the database's are more than two seconds apart: set them right."""
-
-
-class StoreDamaged(StoreAway):
-    """The database is damaged: nothing can be stored until a backup is restored."""
-
-
-class OutcomeUnknown(StoreFault):
-    """The connection was lost while committing; it may or may not be stored."""
-
-    has_key: bool = False
-    """Whether the request came under an idempotency key: then it is safe to ask again."""
-
-
-class Unstorable(StoreFault):
-    """The database refused a row."""
