@@ -91,4 +91,5 @@ def names(directory: Path, postgres: str, valkey: str) -> Mapping[str, str]:
         ".venv/bin/dawr": "dawr",
         "env/bin/dawr": "dawr",
         "revoke mkrqs8-0Q7XcXYgKFg3cjomqc2EB8JJyeiC8DNE": "revoke $(dawr token list | cut -d' ' -f1 | head -n 1)",
+        "take-over mkrqs8-0Q7XcXYgKFg3cjomqc2EB8JJyeiC8DNE": "take-over $(dawr token list | cut -d' ' -f1 | tail -n 1)",
     }

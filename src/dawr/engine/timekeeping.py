@@ -6,7 +6,6 @@ that it is synchronised, for an hour at most; meanwhile everything else goes on.
 """
 
 from collections.abc import Callable
-from math import copysign
 
 import msgspec
 import structlog
@@ -32,8 +31,9 @@ class Doubt(msgspec.Struct, frozen=True):
     @property
     def sentence(self) -> str:
         where = "ahead of" if self.days > 0 else "behind"
+        days = "a day" if abs(self.days) == 1 else f"{abs(self.days)} days"
         return (
-            f"The clock of this machine is {abs(self.days)} days {where} what it said last, and is not synchronised: "
+            f"The clock of this machine is {days} {where} what it said last, and is not synchronised: "
             "set it right. Until it is synchronised, and for an hour at most, nothing expires and nothing is deleted."
         )
 
@@ -102,24 +102,26 @@ class Timekeeper:
             await self.begin()
         now, ticks = self._clock(), self._ticks()
         believed, at = self._believed
-        jumped_ms = now - believed - (ticks - at)
-        if abs(jumped_ms) <= MOST_JUMP_MS or self._is_synchronised():
+        doubt = doubt_of(now - believed - (ticks - at), self._is_synchronised)
+        if doubt is None or (self.doubt is not None and ticks - self._doubted_at >= DOUBTED_MS):
             self._believe(now, ticks)
         elif self.doubt is None:
-            self._begin_to_doubt(jumped_ms, ticks)
-        elif ticks - self._doubted_at >= DOUBTED_MS:
-            self._believe(now, ticks)
+            self.doubt, self._doubted_at = doubt, ticks
+            log.warning("clock.doubted", days=doubt.days, reason=doubt.sentence)
         return self.doubt
-
-    def _begin_to_doubt(self, jumped_ms: int, ticks: int) -> None:
-        self.doubt, self._doubted_at = Doubt(round(copysign(max(1, abs(jumped_ms) / DAY_MS), jumped_ms))), ticks
-        log.warning("clock.doubted", days=self.doubt.days, reason=self.doubt.sentence)
 
     def _believe(self, now: int, ticks: int) -> None:
         self._believed = (now, ticks)
         if self.doubt is not None:
             self.doubt = None
             log.info("clock.believed")
+
+
+def doubt_of(jumped_ms: int, is_synchronised: Callable[[], bool]) -> Doubt | None:
+    """About a clock that is so far ahead of what it should say."""
+    if abs(jumped_ms) <= MOST_JUMP_MS or is_synchronised():
+        return None
+    return Doubt(round(jumped_ms / DAY_MS))
 
 
 async def days_ahead(store: Store, clock: Clock) -> list[DayAhead]:
