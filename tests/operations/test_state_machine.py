@@ -32,7 +32,6 @@ REFUSALS = {
     ("world", "examples"),
     [
         ("sqlite", 24),
-        ("postgres", 12),
         pytest.param("sqlite", 80, marks=pytest.mark.slow),
         pytest.param("postgres", 24, marks=pytest.mark.slow),
     ],

@@ -146,7 +146,6 @@ def by_key(lines: list[Row]) -> dict[tuple[str, str, int], str]:
     ("world", "examples"),
     [
         ("sqlite", 6),
-        ("postgres", 5),
         pytest.param("sqlite", 60, marks=pytest.mark.slow),
         pytest.param("postgres", 20, marks=pytest.mark.slow),
     ],

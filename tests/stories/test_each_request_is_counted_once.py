@@ -105,7 +105,6 @@ class Size(NamedTuple):
 
 @pytest.fixture(
     params=[
-        Size(1_500, 2, 1, 1),
         pytest.param(Size(10_000, 3, 2, 1), marks=pytest.mark.slow),
         pytest.param(Size(100_000, 10, 5, 3), marks=pytest.mark.prove),
     ],
