@@ -19,7 +19,7 @@ from dawr.bootstrap.installation import Dawr
 from dawr.domain.venue import Venue
 from dawr.live.frames import frame
 from dawr.stores.sqlite import SqliteStore
-from dawr.web.server.protocol import MOST_BEHIND, HttpProtocol
+from dawr.web.server.protocol import MOST_BEHIND, UNREAD_SECONDS, HttpProtocol
 from tests.builders import DrivenClock, a_queue, a_venue, issue
 from tests.serving import installed, quiet
 from tests.stores.doing import create_venue
@@ -145,6 +145,25 @@ async def test_who_sends_ever_more_behind_a_stream_is_not_listened_to_for_ever(p
         await wire.say(LOOK)
         await until(lambda: place.connection.flow.read_paused)
         assert len(place.connection.pipeline) == MOST_BEHIND
+
+
+async def test_whoever_reads_no_stream_is_not_judged_by_the_rule_for_answers(place: Place) -> None:
+    wire = await Wire.to(place.served)
+    wire._writer.transport.pause_reading()  # type: ignore[attr-defined] # it can
+    await wire.say(STREAM)
+    await until(lambda: place.dawr.hub.streams == 1 and place.connection.cycle.response_started)
+    (feed,) = place.dawr.hub._feeds.values()
+    (watcher,) = feed.watchers
+
+    async with asyncio.timeout(60):
+        while not place.connection.flow.write_paused:
+            watcher.push(frame("much", b"x" * 20_000))
+            await asyncio.sleep(0.005)
+    place.served.pass_seconds(UNREAD_SECONDS + 1)
+
+    assert not place.connection.transport.is_closing()
+    break_off(wire, "reset")
+    await until(place.is_empty)
 
 
 async def test_a_connection_that_breaks_while_a_change_is_sent_ends_the_stream_quietly(place: Place) -> None:

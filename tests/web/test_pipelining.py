@@ -1,5 +1,6 @@
 """Requests that are sent before those ahead are answered: a handful wait, and whoever reads no answer is dropped."""
 
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, cast
@@ -8,13 +9,15 @@ import pytest
 
 from dawr import bootstrap
 from dawr.stores.sqlite import SqliteStore
-from dawr.web.server.protocol import MOST_BEHIND, UNREAD_SECONDS, HttpProtocol
+from dawr.web.server.answering import LARGEST_PIECE
+from dawr.web.server.protocol import MOST_BEHIND, UNREAD_SECONDS, WRITE_BUFFER, HttpProtocol
 from dawr.web.server.shared import BEHIND_PER_TICK
 from tests.builders import DrivenClock
 from tests.serving import installed, quiet
 from tests.web.serving import GET, POST, Echo, Served, Slow, Wire, serving, until
 
 MORE_THAN_A_BUFFER = 4_000
+LARGE_DOCUMENT = b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n"
 LARGE_PAGE = b"GET /docs HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
@@ -119,6 +122,56 @@ async def test_who_asks_and_never_reads_is_dropped(pages: Served) -> None:
 
     await until(lambda: (pages.connections(), len(pages.server.server_state.tasks)) == (0, 0))
     wire._writer.close()
+
+
+async def test_of_a_large_answer_that_is_not_read_little_lies_here(pages: Served) -> None:
+    wire = await Wire.to(pages)
+    wire._writer.transport.pause_reading()  # type: ignore[attr-defined] # it can
+    wire._writer.write(LARGE_DOCUMENT)
+    await until(lambda: pages.connections() == 1)
+    connection = connection_of(pages)
+    await until(lambda: connection.flow.write_paused)
+
+    assert connection.transport.get_write_buffer_size() <= WRITE_BUFFER + LARGEST_PIECE
+    pages.pass_seconds(UNREAD_SECONDS + 1)
+
+    await until(lambda: (pages.connections(), len(pages.server.server_state.tasks)) == (0, 0))
+    wire._writer.close()
+
+
+async def test_a_large_answer_comes_whole_also_to_whoever_begins_to_read_late(pages: Served) -> None:
+    async with await Wire.to(pages) as wire:
+        wire._writer.transport.pause_reading()  # type: ignore[attr-defined] # it can
+        wire._writer.write(LARGE_DOCUMENT * 2)
+        await until(lambda: pages.connections() == 1)
+        await until(lambda: connection_of(pages).flow.write_paused)
+
+        wire._writer.transport.resume_reading()  # type: ignore[attr-defined]
+        first, second = [(await wire.hear())[2] for _ in range(2)]
+
+        assert first == second
+        assert json.loads(first)["openapi"].startswith("3.1")
+
+
+async def test_a_connection_that_is_gone_takes_nobodys_turn_and_leaves_nothing_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with serving(Echo) as served, await Wire.to(served) as patient:
+        shared = served.server._shared
+        pass_tick = shared.tick
+        monkeypatch.setattr(shared, "tick", lambda: None)
+        monkeypatch.setattr(shared, "_turns_left", 0)
+        for _ in range(3 * BEHIND_PER_TICK):
+            async with await Wire.to(served) as hasty:
+                await hasty.say(GET * 3)
+                await hasty.hear()
+        await patient.say(GET * 3)
+        await patient.hear()
+        await until(lambda: served.connections() == 1)
+
+        assert len(shared._behind) == 1
+        pass_tick()
+        assert (await patient.hear())[0] == b"HTTP/1.1 200 OK"
 
 
 async def test_who_reads_slowly_is_waited_for(pages: Served) -> None:

@@ -7,9 +7,11 @@ LONGEST_LANGUAGE: Final = 35
 """Of a tag such as `zh-Hant-TW`."""
 JOINERS: Final = {0x200C: None, 0x200D: None}
 """Invisible, but part of how Persian names and some emoji are written."""
+BLANK: Final = dict.fromkeys(map(ord, "\u115f\u1160\u2800\u3164\uffa0"))
+"""Printable, but nothing is seen."""
 
 
 def can_be_shown(text: str, *, most: int = LONGEST_NAME) -> bool:
     """Something is seen, and nothing in it is a control character or changes the direction of what stands beside it."""
     visible = text if text.isprintable() else text.translate(JOINERS)
-    return len(text) <= most and visible.isprintable() and visible.strip() != ""
+    return len(text) <= most and visible.isprintable() and visible.translate(BLANK).strip() != ""

@@ -100,7 +100,9 @@ class HttpProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The parent tells the newest request only. Nobody is left to hear what waits behind the one that runs."""
-        self._forget_what_waits()
+        self.pipeline.clear()
+        self._unparsed = b""
+        self._shared.forget(self)
         running = self._answering
         if running is not None and running is not self.cycle:
             running.disconnected = not running.response_complete
@@ -110,7 +112,6 @@ class HttpProtocol(HttpToolsProtocol):
     def shutdown(self) -> None:
         """After the answer that is on its way. What waits behind it is not begun any more."""
         if self.pipeline:
-            self._forget_what_waits()
             self.cycle = cast("RequestResponseCycle", self._answering)
         self._shared.when_written(super().shutdown)
 
@@ -212,7 +213,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     def _is_streaming(self) -> bool:
         answering = self._answering
-        return answering is not None and answering.response_started and not answering.response_complete
+        return answering is not None and answering.chunked_encoding is not None and not answering.response_complete
 
     def _parse(self, data: bytes) -> None:
         self._bytes_of_request += len(data)
@@ -232,10 +233,6 @@ class HttpProtocol(HttpToolsProtocol):
             self.flow.pause_reading()
         elif not self.transport.is_closing():
             self.flow.resume_reading()
-
-    def _forget_what_waits(self) -> None:
-        self.pipeline.clear()
-        self._unparsed = b""
 
     def _size_of_head(self) -> int:
         return len(self.url) + sum(len(name) + len(value) for name, value in self.headers)

@@ -1,6 +1,5 @@
 """What the connections of one server share: its clock, its turns, and where answers are counted."""
 
-from collections import deque
 from collections.abc import Callable
 from typing import Protocol, cast
 
@@ -24,7 +23,7 @@ class Connection(Protocol):
 
 
 class Shared(ServerState):
-    """What the connections of one server share: its clock of whole seconds, and where refusals are told."""
+    """Each request that waits behind another waits for its turn here."""
 
     def __init__(
         self,
@@ -43,7 +42,8 @@ class Shared(ServerState):
         self.new_id = new_id
         self.patience_seconds = patience_seconds
         self.second = 0
-        self._behind: deque[Connection] = deque()
+        self._behind: dict[Connection, None] = {}
+        """Connections whose next request waits for its turn, in order; each once, and only while it is there."""
         self._turns_left = BEHIND_PER_TICK
 
     def wait_for_turn(self, connection: Connection) -> None:
@@ -52,14 +52,20 @@ class Shared(ServerState):
             self._turns_left -= 1
             connection.answer_next()
         else:
-            self._behind.append(connection)
+            self._behind[connection] = None
 
     def tick(self) -> None:
         """Ten times a second."""
         self._turns_left = BEHIND_PER_TICK
         while self._turns_left and self._behind:
             self._turns_left -= 1
-            self._behind.popleft().answer_next()
+            connection = next(iter(self._behind))
+            self.forget(connection)
+            connection.answer_next()
+
+    def forget(self, connection: Connection) -> None:
+        """It waits for no turn any more."""
+        self._behind.pop(connection, None)
 
     def one_second_passed(self) -> None:
         """One check of each connection a second, instead of a timer for each request."""
