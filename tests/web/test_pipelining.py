@@ -188,6 +188,16 @@ async def test_who_reads_slowly_is_waited_for(pages: Served) -> None:
         assert not connection.transport.is_closing()
 
 
+async def test_whoever_is_refused_while_they_still_send_hears_why(pages: Served) -> None:
+    head = b"POST /nothing HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 600000\r\n\r\n"
+    for _ in range(20):
+        async with await Wire.to(pages) as wire:
+            wire._writer.write(head + b"x" * 600_000)
+
+            assert (await wire.hear())[0] == b"HTTP/1.1 404 Not Found"
+            assert await wire.rest() == b""
+
+
 def tick(served: Served) -> bool:
     served.server._shared.tick()
     return True

@@ -88,6 +88,4 @@ async def _send_most(cycle: RequestResponseCycle, head: bytes, body: memoryview)
 def _send(cycle: RequestResponseCycle, answer: bytes, on_response: Callable[[], None]) -> None:
     cycle.transport.write(answer)
     cycle.message_event.set()
-    if not cycle.keep_alive:
-        cycle.transport.close()
     on_response()

@@ -100,8 +100,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The parent tells the newest request only. Nobody is left to hear what waits behind the one that runs."""
-        self.pipeline.clear()
-        self._unparsed = b""
+        self._forget_what_waits()
         self._shared.forget(self)
         running = self._answering
         if running is not None and running is not self.cycle:
@@ -158,6 +157,9 @@ class HttpProtocol(HttpToolsProtocol):
         self._shared.total_requests += 1
         self._shared.count_answer()
         if self.transport.is_closing():
+            return
+        if self._answering is not None and not self._answering.keep_alive:
+            self._say_no_more()
             return
         if self.pipeline:
             self._shared.wait_for_turn(self)
@@ -281,7 +283,7 @@ class HttpProtocol(HttpToolsProtocol):
         return self.cycle.response_started or not self.cycle.more_body
 
     def _answer(self, refusal: BadRequest) -> None:
-        """Say it, and that it was all. What still comes is taken: thrown back, it would hide what was said."""
+        """Say it, and that it was all."""
         correlation_id = correlation.accepted(self.headers or ()) or self._shared.new_id()
         language = preferred(dict(self.headers or ()).get(b"accept-language", b"")) or ENGLISH
         body = problem_of(refusal, language).body(correlation_id)
@@ -293,10 +295,21 @@ class HttpProtocol(HttpToolsProtocol):
     def _say_last(self, said: bytes) -> None:
         if not self.transport.is_closing():
             self.transport.write(said)
-            if self.transport.can_write_eof():
-                self.transport.write_eof()
-            else:
-                self.transport.close()  # TLS has no half of a connection to end
+            self._say_no_more()
+
+    def _say_no_more(self) -> None:
+        """What still comes is taken, for as long as a request may take: thrown back, it would hide what was said."""
+        self._forget_what_waits()
+        self._refused, self._since = True, self._shared.second
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+            self.flow.resume_reading()
+        else:
+            self.transport.close()  # TLS has no half of a connection to end
+
+    def _forget_what_waits(self) -> None:
+        self.pipeline.clear()
+        self._unparsed = b""
 
     def _record(self, refusal: BadRequest, correlation_id: str) -> None:
         """Once in each place where answers are counted."""
