@@ -3,6 +3,7 @@
 from typing import Any
 
 from dawr.accounts.accounts import Accounts
+from dawr.domain.account import AccountId
 from dawr.domain.events import Origin
 from dawr.domain.staff import Role, StaffMember
 from dawr.domain.venue import Venue
@@ -39,10 +40,19 @@ async def add(accounts: Accounts, venue: Venue, name: str = "amna", role: Role =
     await do(accounts, venue, adding, origin=BY_TOOL)
 
 
-async def disable(accounts: Accounts, venue: Venue, name: str, by: Role, *, claim: Claim | None = None) -> Reply:
-    reply = await do(accounts, venue, DisableStaff(name, by), claim=claim)
+async def disable(
+    accounts: Accounts, venue: Venue, name: str, by: str | None = None, *, claim: Claim | None = None
+) -> Reply:
+    disabling = DisableStaff(name, None if by is None else await account_of(accounts, by))
+    reply = await do(accounts, venue, disabling, claim=claim)
     await accounts.sign_out_if_useless(name)
     return reply
+
+
+async def account_of(accounts: Accounts, name: str) -> AccountId:
+    account = await accounts.find(name)
+    assert account is not None
+    return account.account_id
 
 
 async def signed_in(accounts: Accounts, name: str = "amna", password: str = PASSWORD) -> str:
@@ -51,9 +61,8 @@ async def signed_in(accounts: Accounts, name: str = "amna", password: str = PASS
     return session[0]
 
 
-async def make_token(accounts: Accounts, venue: Venue, role: Role = "staff", by: Role | None = "owner") -> str:
-    making, bearer = accounts.new_token(
-        venue.id, "api", role, "A program", by=by, made_by="staff:amna", account_id=None
-    )
+async def make_token(accounts: Accounts, venue: Venue, role: Role = "staff", *, by: str | None = None) -> str:
+    account_id = None if by is None else await account_of(accounts, by)
+    making, bearer = accounts.new_token(venue.id, "api", role, "A program", made_by="staff:amna", account_id=account_id)
     await do(accounts, venue, making)
     return bearer

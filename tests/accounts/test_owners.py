@@ -152,7 +152,7 @@ async def test_nothing_that_lets_anybody_in_is_in_the_database_or_in_an_event(
     session = await signed_in(accounts)
     await accounts.who(session)
     bearer = await make_token(accounts, venue)
-    making, kept_bearer = accounts.new_token(venue.id, "display", None, "TV", by=None, made_by="", account_id=None)
+    making, kept_bearer = accounts.new_token(venue.id, "display", None, "TV", made_by="", account_id=None)
     await do(accounts, venue, making, claim=a_claim(), origin=BY_TOOL)
     await accounts.set_password("amna", "another password")
 

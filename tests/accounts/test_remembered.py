@@ -105,9 +105,9 @@ async def test_what_changes_who_may_drops_all_before_it_is_answered(
     await remembered.keep("key", found())
 
     if changes == "staff":
-        await engine.do(venue.id, ChangeRole("basma", "viewer", "owner"))
+        await engine.do(venue.id, ChangeRole("basma", "viewer", None))
     else:
-        await engine.do(venue.id, RevokeToken(token.token_id, "owner"))
+        await engine.do(venue.id, RevokeToken(token.token_id, None))
 
     assert remembered.get("key") is None
 

@@ -98,7 +98,7 @@ async def test_a_role_that_changes_counts_from_the_next_look(accounts: Accounts,
     await add(accounts, venue, "basma", "staff")
     session = await signed_in(accounts, "basma")
 
-    await engine.do(venue.id, ChangeRole("basma", "manager", "owner"))
+    await engine.do(venue.id, ChangeRole("basma", "manager", None))
 
     who = await accounts.who(session)
     assert who is not None

@@ -21,7 +21,7 @@ from dawr.operations.people import EnableStaff, LookAtStaff
 from dawr.ports import Store
 from dawr.reliability.idempotency import Reply
 from dawr.stores.sqlite import SqliteStore
-from tests.accounts.doing import BY_TOOL, PASSWORD, add, disable, do, signed_in
+from tests.accounts.doing import BY_TOOL, PASSWORD, account_of, add, disable, do, signed_in
 from tests.builders import Told, a_claim, a_venue
 from tests.stores.doing import create_venue, kinds_of
 from tests.stores.locked import Elsewhere
@@ -30,22 +30,27 @@ from tests.stores.locked import Elsewhere
 async def test_a_retried_addition_makes_one_account_and_gets_the_same_answer(
     accounts: Accounts, engine: Engine, venue: Venue
 ) -> None:
+    await add(accounts, venue, "amna", "manager")
+    amna = await account_of(accounts, "amna")
+
     async def add_again() -> Reply:
-        adding = await accounts.add_staff("basma", "staff", PASSWORD, by="manager", known_to={venue.id: "manager"})
+        adding = await accounts.add_staff(
+            "basma", "staff", PASSWORD, by=(amna, "manager"), known_to={venue.id: "manager"}
+        )
         return await do(accounts, venue, adding, claim=a_claim())
 
     replies = [await add_again() for _ in range(3)]
 
     assert {reply.body for reply in replies} == {b"basma"}
     assert [reply.replayed for reply in replies] == [False, True, True]
-    assert await kinds_of(engine, venue) == ["staff.added"]
+    assert await kinds_of(engine, venue) == ["staff.added", "staff.added"]
 
 
 async def test_nobody_adds_somebody_above_their_own_role_and_no_account_is_made(
     accounts: Accounts, store: Store, venue: Venue
 ) -> None:
     with pytest.raises(RoleTooLow):
-        await accounts.add_staff("basma", "owner", PASSWORD, by="manager", known_to={})
+        await accounts.add_staff("basma", "owner", PASSWORD, by=(AccountId("a manager"), "manager"), known_to={})
 
     assert await store.accounts.find("basma") is None
 
@@ -61,9 +66,11 @@ async def test_a_name_that_is_taken_elsewhere_is_taken_here_unless_one_manages_t
 ) -> None:
     second = await create_venue(store, a_venue())
     await add(accounts, second, "basma", "staff")
+    await add(accounts, venue)
+    amna = await account_of(accounts, "amna")
 
     async def add_here(known_to: dict[VenueId, Role]) -> Reply:
-        adding = await accounts.add_staff("basma", "staff", None, by="owner", known_to=known_to)
+        adding = await accounts.add_staff("basma", "staff", None, by=(amna, "owner"), known_to=known_to)
         return await do(accounts, venue, adding)
 
     strangers: list[dict[VenueId, Role]] = [{}, {venue.id: "owner"}, {venue.id: "owner", second.id: "staff"}]
@@ -92,9 +99,11 @@ async def test_an_addition_that_was_cut_short_can_be_made_again_with_its_passwor
 ) -> None:
     """The account was made, and then the power went out."""
     await store.accounts.add(Account(AccountId("left behind"), "basma", await passwords.hash(PASSWORD), 0))
+    await add(accounts, venue)
+    amna = await account_of(accounts, "amna")
 
     async def again(password: str) -> Reply:
-        adding = await accounts.add_staff("basma", "staff", password, by="owner", known_to={venue.id: "owner"})
+        adding = await accounts.add_staff("basma", "staff", password, by=(amna, "owner"), known_to={venue.id: "owner"})
         return await do(accounts, venue, adding)
 
     with pytest.raises(UsernameTaken):
@@ -122,13 +131,13 @@ async def test_whoever_is_disabled_at_a_venue_stays_signed_in_for_where_they_sti
         await add(accounts, place, "basma", "staff")
     session = await signed_in(accounts, "basma")
 
-    reply = await disable(accounts, venue, "Basma", "manager")
+    reply = await disable(accounts, venue, "Basma", "amna")
 
     assert reply.body == b"basma"
     still = await accounts.who(session)
     assert still is not None
     assert (still.role_at(venue.id), still.role_at(second.id)) == (None, "staff")
-    await disable(accounts, second, "basma", "manager")
+    await disable(accounts, second, "basma")
     for place in (venue, second):
         await do(accounts, place, EnableStaff("basma", None))
     assert await accounts.who(session) is None
@@ -143,12 +152,12 @@ async def test_whoever_cannot_be_signed_out_just_then_may_nothing_here_all_the_s
     session = await signed_in(accounts, "basma")
     engine._lanes[0]._listeners = [Told(elsewhere.lock)]
 
-    reply = await disable(accounts, venue, "basma", "manager", claim=a_claim())
+    reply = await disable(accounts, venue, "basma", claim=a_claim())
     elsewhere.unlock()
 
     assert reply.body == b"basma"
     assert await accounts.who(session) is None
-    assert (await disable(accounts, venue, "basma", "manager", claim=a_claim())).replayed
+    assert (await disable(accounts, venue, "basma", claim=a_claim())).replayed
     await do(accounts, venue, EnableStaff("basma", None))
     assert await accounts.who(session) is None
     elsewhere.close()
@@ -156,12 +165,13 @@ async def test_whoever_cannot_be_signed_out_just_then_may_nothing_here_all_the_s
 
 async def test_a_refused_disabling_signs_nobody_out(accounts: Accounts, venue: Venue) -> None:
     await add(accounts, venue)
+    await add(accounts, venue, "basma", "manager")
     session = await signed_in(accounts)
 
     with pytest.raises(RoleTooLow):
-        await disable(accounts, venue, "amna", "manager")
+        await disable(accounts, venue, "amna", "basma")
     with pytest.raises(LastOwner):
-        await disable(accounts, venue, "amna", "owner")
+        await disable(accounts, venue, "amna", "amna")
 
     assert await accounts.who(session) is not None
 

@@ -2,12 +2,14 @@
 
 import json
 from collections import Counter
+from threading import Semaphore
 
 from tests.api.world import PASSWORD, Api
 from tests.builders import a_new
 from tests.running import Answer, at_once
 
 OWNER = "owner@clinic"
+FLOOD = 12
 A_SET_UP = {"name": {"en": "A place"}, "zone": "Asia/Qatar", "queues": [{"id": "main", "name": {"en": "Main"}}]}
 
 
@@ -80,3 +82,29 @@ def test_whoever_is_shut_out_meanwhile_does_nothing_more(api: Api, queue: str) -
     assert statuses(answers).keys() <= {200, 201, 401}
     assert api.get(f"/v1/queues/{queue}").json["waiting"] == len(taken)
     assert api.post(f"/v1/queues/{queue}/tickets", {}, by=session).status == 401
+
+
+def test_nobody_brings_themselves_back_by_what_was_under_way_when_they_were_disabled(api: Api) -> None:
+    """They ask to be enabled again and again, by many connections, until they are turned away."""
+    username = a_new("person")
+    api.post("/v1/venues/clinic/staff", {"username": username, "role": "manager", "password": PASSWORD}, by=OWNER)
+    path, session = f"/v1/venues/clinic/staff/{username}", api.sign_in(username)
+    under_way = Semaphore(0)
+
+    def ask(number: int) -> list[int]:
+        client = alone(api)
+        if number == 0:
+            for _ in range(FLOOD):
+                under_way.acquire()
+            return [client.post(f"{path}/disable", {}, by=OWNER).status]
+        told = [client.post(f"{path}/enable", {}, by=session).status]
+        under_way.release()
+        while told[-1] == 200 and len(told) < 100:
+            told.append(client.post(f"{path}/enable", {}, by=session).status)
+        return told
+
+    [disabled], *floods = at_once(ask, range(FLOOD + 1))
+
+    assert disabled == 200
+    assert {told[-1] for told in floods} <= {401, 404}
+    assert api.post("/v1/login", {"username": username, "password": PASSWORD}).status == 401

@@ -62,7 +62,7 @@ class Statistics:
     async def token(self, kind: TokenKind, role: Role | None) -> str:
         venue_id = self.venues[0].id
         making, bearer = self.dawr.accounts.new_token(
-            venue_id, kind, role, "A token", by=None, made_by="command line", account_id=None
+            venue_id, kind, role, "A token", made_by="command line", account_id=None
         )
         await self.dawr.engine.do(venue_id, making, origin=COMMAND_LINE)
         return bearer

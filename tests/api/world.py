@@ -185,9 +185,7 @@ async def _add(dawr: Dawr, name: str, venue_id: VenueId, role: Role) -> None:
 
 
 async def _token(dawr: Dawr, venue_id: VenueId, kind: TokenKind, role: Role | None) -> str:
-    making, bearer = dawr.accounts.new_token(
-        venue_id, kind, role, f"A {kind}", by=None, made_by="command line", account_id=None
-    )
+    making, bearer = dawr.accounts.new_token(venue_id, kind, role, f"A {kind}", made_by="command line", account_id=None)
     await dawr.engine.do(venue_id, making, origin=COMMAND_LINE)
     return bearer
 

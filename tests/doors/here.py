@@ -47,7 +47,7 @@ class Here(msgspec.Struct, frozen=True):
     async def bearer(self, role: Role = "staff") -> str:
         """A token of this role, made on the command line."""
         making, bearer = self.dawr.accounts.new_token(
-            self.venue.id, "api", role, "A program", by=None, made_by="command line", account_id=None
+            self.venue.id, "api", role, "A program", made_by="command line", account_id=None
         )
         await self.engine.do(self.venue.id, making, origin=COMMAND_LINE)
         return bearer

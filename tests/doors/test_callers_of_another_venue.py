@@ -157,9 +157,7 @@ async def bearers_at(settings: Settings) -> dict[str, str]:
 
 
 async def a_token(dawr: Dawr, venue_id: VenueId, kind: TokenKind, role: Role | None = None) -> str:
-    making, bearer = dawr.accounts.new_token(
-        venue_id, kind, role, "A token", by=None, made_by="command line", account_id=None
-    )
+    making, bearer = dawr.accounts.new_token(venue_id, kind, role, "A token", made_by="command line", account_id=None)
     await dawr.engine.do(venue_id, making, origin=COMMAND_LINE)
     return bearer
 

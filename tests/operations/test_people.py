@@ -7,7 +7,16 @@ import msgspec
 import pytest
 
 from dawr.domain.account import AccountId
-from dawr.domain.errors import AlreadyStaff, InvalidValue, LastOwner, Refused, RoleTooLow, UnknownStaff, UnknownToken
+from dawr.domain.errors import (
+    AlreadyStaff,
+    InvalidValue,
+    LastOwner,
+    Refused,
+    RoleTooLow,
+    UnknownStaff,
+    UnknownToken,
+    UnknownVenue,
+)
 from dawr.domain.events import Origin
 from dawr.domain.staff import ROLES, Role, StaffMember
 from dawr.domain.token import Token, TokenId
@@ -15,15 +24,22 @@ from dawr.operations.loaded import NotLoaded
 from dawr.operations.operation import Operation
 from dawr.operations.people import AddStaff, ChangeRole, DisableStaff, EnableStaff, LookAtStaff, StaffChanged
 from dawr.operations.rows import STAFF, TOKENS
-from dawr.operations.tokens import LookAtTokens, MakeToken, RevokeToken
+from dawr.operations.tokens import LookAtTokens, MakeToken, RevokeToken, TakeTokenOver
 from dawr.operations.transaction import Transaction
 from dawr.ports import Rows, Wants
 from tests.domain.builders import VENUE
 from tests.operations.clinic import CLINIC, HEAD, NOW
 
 
+def account_of(username: str) -> AccountId:
+    return AccountId(f"account-of-{username}")
+
+
+OWNER, MANAGER = account_of("owner"), account_of("manager")
+
+
 def a_member(username: str, role: Role = "staff", *, disabled_at: int | None = None) -> StaffMember:
-    return StaffMember(VENUE, AccountId(f"account-of-{username}"), username, role, 1, disabled_at)
+    return StaffMember(VENUE, account_of(username), username, role, 1, disabled_at)
 
 
 def a_token(
@@ -60,11 +76,11 @@ def a_transaction(*staff: StaffMember, tokens: tuple[Token, ...] = ()) -> Transa
     return tx
 
 
-def add(username: str = "new", role: Role = "staff", by: Role | None = "owner") -> AddStaff:
-    return AddStaff(AccountId(f"account-of-{username}"), username, role, by)
+def add(username: str = "new", role: Role = "staff", by: AccountId | None = OWNER) -> AddStaff:
+    return AddStaff(account_of(username), username, role, by)
 
 
-def make(role: Role | None = "staff", by: Role | None = "owner", *, name: str = "A program") -> MakeToken:
+def make(role: Role | None = "staff", by: AccountId | None = OWNER, *, name: str = "A program") -> MakeToken:
     return MakeToken(
         token_id=TokenId("v1-new"),
         secret_hash="hash",
@@ -72,8 +88,7 @@ def make(role: Role | None = "staff", by: Role | None = "owner", *, name: str = 
         name=name,
         role=role,
         made_by="staff:amna",
-        account_id=None,
-        by=by,
+        account_id=by,
     )
 
 
@@ -97,10 +112,10 @@ def test_nobody_is_added_twice(name: str) -> None:
 @pytest.mark.parametrize(
     ("operation", "kind", "data"),
     [
-        (ChangeRole("staff", "manager", "owner"), "staff.role_changed", {"role": "manager", "before": "staff"}),
-        (ChangeRole("OWNER", "viewer", "owner"), "staff.role_changed", {"role": "viewer", "before": "owner"}),
-        (DisableStaff("manager", "manager"), "staff.disabled", {"role": "manager"}),
-        (EnableStaff("gone", "manager"), "staff.enabled", {"role": "staff"}),
+        (ChangeRole("staff", "manager", OWNER), "staff.role_changed", {"role": "manager", "before": "staff"}),
+        (ChangeRole("OWNER", "viewer", OWNER), "staff.role_changed", {"role": "viewer", "before": "owner"}),
+        (DisableStaff("manager", MANAGER), "staff.disabled", {"role": "manager"}),
+        (EnableStaff("gone", MANAGER), "staff.enabled", {"role": "staff"}),
     ],
 )
 def test_each_change_of_somebody_is_one_event(
@@ -120,7 +135,7 @@ def test_each_change_of_somebody_is_one_event(
 
 @pytest.mark.parametrize(
     "operation",
-    [ChangeRole("staff", "staff", "owner"), DisableStaff("gone", "owner"), EnableStaff("staff", "owner")],
+    [ChangeRole("staff", "staff", OWNER), DisableStaff("gone", OWNER), EnableStaff("staff", OWNER)],
     ids=lambda operation: type(operation).__name__,
 )
 def test_what_is_so_already_is_no_change(operation: Operation[StaffChanged]) -> None:
@@ -138,16 +153,17 @@ def test_a_role_is_changed_by_whoever_manages_and_stands_above_neither_it_nor_th
 ) -> None:
     may = by in {"manager", "owner"} and ROLES.index(by) >= max(ROLES.index(of), ROLES.index(to))
 
-    assert (outcome(ChangeRole(of, to, by)) is not RoleTooLow) is may
+    assert (outcome(ChangeRole(of, to, account_of(by))) is not RoleTooLow) is may
 
 
 @pytest.mark.parametrize(("by", "of"), list(itertools.product(ROLES, ROLES)))
 def test_the_same_holds_for_adding_disabling_enabling_and_tokens(by: Role, of: Role) -> None:
     may = by in {"manager", "owner"} and ROLES.index(by) >= ROLES.index(of)
 
-    for operation in (add(role=of, by=by), DisableStaff(of, by), EnableStaff(of, by), make(of, by)):
+    asker = account_of(by)
+    for operation in (add(role=of, by=asker), DisableStaff(of, asker), EnableStaff(of, asker), make(of, asker)):
         assert (outcome(operation) is not RoleTooLow) is may, operation
-    revoked = outcome(RevokeToken(TokenId("v1-1"), by), tokens=(a_token(1, of),))
+    revoked = outcome(RevokeToken(TokenId("v1-1"), asker), tokens=(a_token(1, of),))
     assert (revoked is not RoleTooLow) is may
 
 
@@ -155,9 +171,9 @@ def test_the_same_holds_for_adding_disabling_enabling_and_tokens(by: Role, of: R
     "operation",
     [
         ChangeRole("owner", "manager", None),
-        ChangeRole("owner", "manager", "owner"),
+        ChangeRole("owner", "manager", OWNER),
         DisableStaff("owner", None),
-        DisableStaff("owner", "owner"),
+        DisableStaff("owner", OWNER),
     ],
     ids=str,
 )
@@ -173,12 +189,57 @@ def test_somebody_who_does_not_work_here_is_unknown(operation: Operation[StaffCh
     assert outcome(operation) is UnknownStaff
 
 
+A_TOKEN = TokenId("v1-1")
+
+BY_MANAGER: list[Operation[Any]] = [
+    add(by=MANAGER),
+    ChangeRole("manager", "manager", MANAGER),
+    ChangeRole("staff", "viewer", MANAGER),
+    DisableStaff("staff", MANAGER),
+    EnableStaff("manager", MANAGER),
+    EnableStaff("gone", MANAGER),
+    make(by=MANAGER),
+    RevokeToken(A_TOKEN, MANAGER),
+]
+
+
+@pytest.mark.parametrize("operation", BY_MANAGER, ids=str)
+def test_whoever_was_demoted_or_disabled_since_the_door_let_them_in_changes_nothing(operation: Operation[Any]) -> None:
+    others = [member for member in PEOPLE if member.username != "manager"]
+    disabled, demoted = a_member("manager", "manager", disabled_at=5), a_member("manager", "staff")
+
+    assert outcome(operation, *others, a_member("manager", "manager"), tokens=(a_token(1),)) is None
+    assert outcome(operation, *others, disabled, tokens=(a_token(1),)) is UnknownVenue
+    assert outcome(operation, *others, demoted, tokens=(a_token(1),)) is RoleTooLow
+    assert outcome(operation, *others, tokens=(a_token(1),)) is UnknownVenue
+
+
+def test_only_an_owner_who_still_is_one_takes_a_token_over() -> None:
+    taking = TakeTokenOver(A_TOKEN, "other-owner", account_of("other-owner"))
+    demoted, disabled = a_member("other-owner", "manager"), a_member("other-owner", "owner", disabled_at=5)
+
+    assert outcome(taking, tokens=(a_token(1),)) is None
+    assert outcome(taking, *PEOPLE[:1], demoted, tokens=(a_token(1),)) is RoleTooLow
+    assert outcome(taking, *PEOPLE[:1], disabled, tokens=(a_token(1),)) is UnknownVenue
+
+
+def test_a_token_revokes_by_what_it_may_at_that_moment() -> None:
+    revoking = RevokeToken(A_TOKEN, None, by_token=TokenId("v1-2"))
+    lost, managers = a_token(1), a_token(2, "manager", account_id=MANAGER)
+
+    assert outcome(revoking, tokens=(lost, managers)) is None
+    assert outcome(revoking, a_member("manager"), tokens=(lost, managers)) is RoleTooLow
+    assert outcome(revoking, a_member("manager", "manager", disabled_at=5), tokens=(lost, managers)) is UnknownVenue
+    assert outcome(revoking, tokens=(lost, a_token(2, "manager", revoked_at=5))) is UnknownVenue
+    assert outcome(revoking, tokens=(lost,)) is UnknownVenue
+
+
 def test_a_token_is_made_and_revoked_with_its_events_and_without_its_secret() -> None:
     tx = a_transaction()
 
     made = make().decide(tx, NOW).token
-    revoked = RevokeToken(made.token_id, "manager").decide(tx, NOW + 1).token
-    RevokeToken(made.token_id, "manager").decide(tx, NOW + 2)
+    revoked = RevokeToken(made.token_id, MANAGER).decide(tx, NOW + 1).token
+    RevokeToken(made.token_id, MANAGER).decide(tx, NOW + 2)
 
     facts = {"token": "v1-new", "name": "A program", "token_kind": "api", "role": "staff"}
     assert (made.is_active, revoked.is_active, revoked.revoked_at) == (True, False, NOW + 1)
@@ -224,7 +285,7 @@ def test_rows_that_are_not_here_yet_are_asked_for(operation: Operation[Any]) -> 
 
 def test_a_late_load_does_not_undo_what_was_changed_meanwhile() -> None:
     tx = Transaction(CLINIC, HEAD, now=NOW)
-    make().decide(tx, NOW)
+    make(by=None).decide(tx, NOW)
 
     tx.absorb(Wants(rows={TOKENS: set()}), Rows(rows={TOKENS: [a_token(1)]}), depth=1)
 

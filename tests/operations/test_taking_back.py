@@ -83,6 +83,8 @@ def start_visit(journey: str, visitor: str, *, priority: int = 0) -> StartVisit:
     return StartVisit(journey, visitor, "any", VisitId(f"v1-of-{visitor}"), "hash", priority=priority)
 
 
+OWNER = AccountId("account-of-owner")
+
 ABSTRACT = {Operation, OfTicket, OneVerb, OfVisit}
 
 EXAMPLES: list[Operation[Any]] = [
@@ -129,10 +131,10 @@ EXAMPLES: list[Operation[Any]] = [
     ResetBehind(QueueId("lab"), None, 10_000),
     SetUp(msgspec.structs.replace(CLINIC, name={"en": "Another name"})),
     ExpireEnded(LAB),
-    AddStaff(AccountId("account-of-new"), "new", "staff", "owner"),
-    ChangeRole("staff", "viewer", "owner"),
-    DisableStaff("staff", "owner"),
-    EnableStaff("gone", "owner"),
+    AddStaff(AccountId("account-of-new"), "new", "staff", OWNER),
+    ChangeRole("staff", "viewer", OWNER),
+    DisableStaff("staff", OWNER),
+    EnableStaff("gone", OWNER),
     MakeToken(
         token_id=TokenId("v1-new"),
         secret_hash="hash",
@@ -141,7 +143,6 @@ EXAMPLES: list[Operation[Any]] = [
         role="staff",
         made_by="x",
         account_id=None,
-        by=None,
     ),
     RevokeToken(TokenId("v1-1"), None),
     TakeTokenOver(TokenId("v1-1"), "owner", None),

@@ -22,8 +22,15 @@ from tests.stores.doing import create_venue, elsewhere, events_of, load, togethe
 BY_AMNA = Origin(actor="staff:amna", correlation_id="c-1", reason="she asked")
 
 
-def add(username: str, role: Role = "staff", by: Role | None = None) -> AddStaff:
-    return AddStaff(AccountId(f"account-of-{username}"), username, role, by)
+def account_of(username: str) -> AccountId:
+    return AccountId(f"account-of-{username}")
+
+
+AMNA = account_of("amna")
+
+
+def add(username: str, role: Role = "staff", by: AccountId | None = None) -> AddStaff:
+    return AddStaff(account_of(username), username, role, by)
 
 
 async def staff_of(engine: Engine, venue: Venue) -> dict[str, tuple[Role, bool]]:
@@ -35,10 +42,10 @@ async def test_staff_are_stored_changed_and_found_again(
     database: Database, engine: Engine, venue: Venue, clock: DrivenClock
 ) -> None:
     await engine.do(venue.id, add("amna", "owner"))
-    await engine.do(venue.id, add("basma", "viewer", "owner"))
-    await engine.do(venue.id, ChangeRole("basma", "staff", "manager"))
+    await engine.do(venue.id, add("basma", "viewer", AMNA))
+    await engine.do(venue.id, ChangeRole("basma", "staff", AMNA))
     clock.advance(minutes=5)
-    await engine.do(venue.id, DisableStaff("basma", "manager"))
+    await engine.do(venue.id, DisableStaff("basma", AMNA))
 
     restarted = await database.open()
     members = await Engine(restarted, clock).read(venue.id, LookAtStaff())
@@ -108,10 +115,10 @@ async def test_of_many_who_add_somebody_at_once_one_does(engine: Engine, venue: 
 
 async def test_a_refused_change_leaves_its_batch_mates_alone(engine: Engine, venue: Venue) -> None:
     outcomes = await together(
-        engine.do(venue.id, add("amna", "manager", "manager")),
-        engine.do(venue.id, add("basma", "owner", "manager")),
-        engine.do(venue.id, add("celia", "staff", "manager")),
-        engine.do(venue.id, ChangeRole("amna", "owner", "manager")),
+        engine.do(venue.id, add("amna", "manager")),
+        engine.do(venue.id, add("basma", "owner", AMNA)),
+        engine.do(venue.id, add("celia", "staff", AMNA)),
+        engine.do(venue.id, ChangeRole("amna", "owner", AMNA)),
     )
 
     assert [type(outcome) for outcome in outcomes] == [StaffMember, RoleTooLow, StaffMember, RoleTooLow]
@@ -128,8 +135,8 @@ async def test_of_two_owners_who_demote_each_other_at_once_one_stays(
         await here.do(venue.id, add("basma", "owner"))
         for _ in range(10):
             outcomes = await asyncio.gather(
-                here.do(venue.id, ChangeRole("amna", "staff", "owner")),
-                there.do(venue.id, DisableStaff("basma", "owner")),
+                here.do(venue.id, ChangeRole("amna", "staff", None)),
+                there.do(venue.id, DisableStaff("basma", None)),
                 return_exceptions=True,
             )
 
@@ -142,13 +149,32 @@ async def test_of_two_owners_who_demote_each_other_at_once_one_stays(
         await there.stop()
 
 
+async def test_whoever_is_disabled_does_not_enable_themselves_by_what_was_under_way(
+    database: Database, store: Store, venue: Venue, clock: DrivenClock
+) -> None:
+    """Behind it in one batch, and from another process."""
+    async with database.share(store) as other_store:
+        here, there = Engine(store, clock), Engine(other_store, clock)
+        await here.do(venue.id, add("amna", "manager"))
+
+        under_way = [here.do(venue.id, EnableStaff("amna", AMNA)) for _ in range(5)]
+        disabled, *refused = await together(here.do(venue.id, DisableStaff("amna", None)), *under_way)
+        refused += await together(there.do(venue.id, EnableStaff("amna", AMNA)), there.do(venue.id, add("b", by=AMNA)))
+
+        assert not disabled.member.is_active
+        assert [type(outcome) for outcome in refused] == [UnknownVenue] * 7
+        assert await staff_of(here, venue) == {"amna": ("manager", False)}
+        await here.stop()
+        await there.stop()
+
+
 async def test_the_last_owner_cannot_be_demoted_and_promoted_staff_can_take_over(engine: Engine, venue: Venue) -> None:
     await engine.do(venue.id, add("amna", "owner"))
     await engine.do(venue.id, add("basma", "staff"))
 
     with pytest.raises(LastOwner):
         await engine.do(venue.id, DisableStaff("amna", None))
-    await engine.do(venue.id, ChangeRole("basma", "owner", "owner"))
-    await engine.do(venue.id, DisableStaff("amna", "owner"))
+    await engine.do(venue.id, ChangeRole("basma", "owner", AMNA))
+    await engine.do(venue.id, DisableStaff("amna", account_of("basma")))
 
     assert await staff_of(engine, venue) == {"amna": ("owner", False), "basma": ("owner", True)}

@@ -3,7 +3,7 @@
 import pytest
 
 from dawr.domain.account import Account
-from dawr.domain.errors import RoleTooLow, UnknownStaff
+from dawr.domain.errors import RoleTooLow, UnknownStaff, UnknownVenue
 from dawr.domain.staff import AccountId, Role
 from dawr.domain.token import Token, TokenId, TokenKind
 from dawr.domain.venue import Venue
@@ -32,14 +32,15 @@ def make(
         name=name,
         made_by="staff:amna",
         account_id=account_id,
-        by="owner",
     )
 
 
 async def test_a_token_is_stored_whole_and_found_again(
     database: Database, engine: Engine, venue: Venue, clock: DrivenClock
 ) -> None:
-    made = (await engine.do(venue.id, make("kiosk", None, "كشك الباب", account_id=AccountId("nobody's")))).token
+    await engine.do(venue.id, AddStaff(AccountId("account-of-amna"), "amna", "manager", None))
+    amnas = make("kiosk", None, "كشك الباب", account_id=AccountId("account-of-amna"))
+    made = (await engine.do(venue.id, amnas)).token
 
     restarted = await database.open()
     found_again = await restarted.accounts.token(venue.id, made.token_id)
@@ -55,7 +56,7 @@ async def test_a_token_is_stored_whole_and_found_again(
         "كشك الباب",
         "staff:amna",
         clock(),
-        account_id=AccountId("nobody's"),
+        account_id=AccountId("account-of-amna"),
     )
 
 
@@ -65,7 +66,7 @@ async def test_a_revoked_token_stays_in_the_list_and_is_revoked_once(
     made = (await engine.do(venue.id, make())).token
     clock.advance(minutes=1)
 
-    outcomes = await together(*(engine.do(venue.id, RevokeToken(made.token_id, "owner")) for _ in range(20)))
+    outcomes = await together(*(engine.do(venue.id, RevokeToken(made.token_id, None)) for _ in range(20)))
 
     assert {outcome.token.revoked_at for outcome in outcomes} == {clock()}
     assert await store.accounts.token(venue.id, made.token_id) == (outcomes[0].token, None)
@@ -118,16 +119,22 @@ async def test_with_a_token_comes_what_whoever_answers_for_it_may_now(
     assert roles == ["manager", "viewer", None, "viewer", None]
 
 
-async def test_membership_of_another_venue_answers_for_nothing(engine: Engine, store: Store, venue: Venue) -> None:
+async def test_membership_of_another_venue_answers_for_nothing(
+    database: Database, engine: Engine, store: Store, venue: Venue
+) -> None:
     other = await create_venue(store, a_venue())
     account = Account(AccountId(a_new("account")), a_new("amna"), "hash of a password", 1)
     await store.accounts.add(account)
     await engine.do(other.id, AddStaff(account.account_id, account.username, "owner", None))
 
-    made = await engine.do(venue.id, make(account_id=account.account_id))
+    token_id = (await engine.do(venue.id, make())).token.token_id
+    await database.rows(f"UPDATE tokens SET account_id = '{account.account_id}' WHERE token_id = '{token_id}'")
+    [theirs] = await engine.read(venue.id, LookAtTokens())
 
-    assert (made.username, made.may) == ("", None)
-    assert await store.accounts.token(venue.id, made.token.token_id) == (made.token, None)
+    assert (theirs.username, theirs.may) == ("", None)
+    assert await store.accounts.token(venue.id, token_id) == (theirs.token, None)
+    with pytest.raises(UnknownVenue):
+        await engine.do(venue.id, make(account_id=account.account_id))
 
 
 async def test_a_token_that_is_taken_over_answers_to_somebody_else_from_then_on(engine: Engine, venue: Venue) -> None:
@@ -139,9 +146,9 @@ async def test_a_token_that_is_taken_over_answers_to_somebody_else_from_then_on(
     basmas = await engine.do(venue.id, TakeTokenOver(made.token_id, "Basma", None))
     nobodys = await engine.do(venue.id, TakeTokenOver(made.token_id, None, None))
     with pytest.raises(RoleTooLow):
-        await engine.do(venue.id, TakeTokenOver(made.token_id, "basma", "manager"))
+        await engine.do(venue.id, TakeTokenOver(made.token_id, "basma", AccountId("account-of-basma")))
     with pytest.raises(UnknownStaff):
-        await engine.do(venue.id, TakeTokenOver(made.token_id, "celia", "owner"))
+        await engine.do(venue.id, TakeTokenOver(made.token_id, "celia", AccountId("account-of-amna")))
 
     assert (basmas.username, basmas.may) == ("basma", "staff")
     assert (nobodys.username, nobodys.may) == (None, "manager")

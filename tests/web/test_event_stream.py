@@ -345,7 +345,7 @@ async def take_with_link(here: Installation, visit_id: str, secret_hash: str) ->
 async def a_token(here: Installation) -> tuple[TokenId, dict[str, str]]:
     """A viewer's, and the header that shows it."""
     making, bearer = here.dawr.accounts.new_token(
-        here.venue_id, "api", "viewer", "a wall display", by=None, made_by="", account_id=None
+        here.venue_id, "api", "viewer", "a wall display", made_by="", account_id=None
     )
     made = await here.dawr.engine.do(here.venue_id, making)
     return made.token.token_id, {"Authorization": f"Bearer {bearer}"}

@@ -141,7 +141,6 @@ class Accounts:
         role: Role | None,
         name: str,
         *,
-        by: Role | None,
         made_by: str,
         account_id: AccountId | None,
     ) -> tuple[MakeToken, str]:
@@ -155,7 +154,6 @@ class Accounts:
             role=role,
             made_by=made_by,
             account_id=account_id,
-            by=by,
         )
         return making, f"{TOKEN}{token_id}.{secret}"
 
@@ -167,22 +165,24 @@ class Accounts:
         role: Role,
         password: str | None,
         *,
-        by: Role | None,
+        by: tuple[AccountId, Role] | None,
         known_to: Mapping[VenueId, Role],
     ) -> AddStaff:
         """What makes somebody staff of a venue; with an account, which is made here if they have none.
 
-        An account that is there keeps its password. The command line (`by` is None) adds any; others add
-        whom they manage elsewhere (`known_to`): to everybody else such a name is just taken.
+        An account that is there keeps its password. `by` is whoever asks, with their role as the door saw it.
+        The command line (None) adds any; others add whom they manage elsewhere (`known_to`): to everybody
+        else such a name is just taken.
         """
         name = checked_username(username)
-        must_grant(by, role)
+        asker, askers_role = by or (None, None)
+        must_grant(askers_role, role)
         account, is_new = await self._store.find(name), False
         if account is None:
             account, is_new = await self._new_account(name, password)
         if not is_new and by is not None and not await self._is_known(account, known_to, password):
             raise UsernameTaken(name)
-        return AddStaff(account.account_id, account.username, role, by)
+        return AddStaff(account.account_id, account.username, role, asker)
 
     async def sign_out_if_useless(self, username: str) -> None:
         """What follows when somebody was disabled at a venue. Who works elsewhere stays signed in, for there."""

@@ -102,7 +102,6 @@ async def change(dawr: Dawr, change: TokenChange) -> str:
             change.kind,
             change.role,
             change.name,
-            by=None,
             made_by=COMMAND_LINE.actor or "",
             account_id=None,
         )

@@ -1,6 +1,6 @@
 """Who works at a venue: add somebody, change their role, disable and enable them.
 
-`by` is the role of whoever asks; None is the command line, which may do everything but
+`by` is the account of whoever asks; None is the command line, which may do everything but
 leave a venue without its last owner.
 """
 
@@ -9,6 +9,7 @@ import msgspec
 from dawr.domain import AccountId, Role, StaffMember, Venue
 from dawr.domain.errors import AlreadyStaff
 from dawr.domain.staff import member_called, must_grant, must_leave_an_owner
+from dawr.operations.authority import must_grant_now, role_now
 from dawr.operations.operation import Operation, View
 from dawr.operations.rows import STAFF, TOKENS
 from dawr.operations.tokens import TokenNow, tokens_of
@@ -35,13 +36,13 @@ class AddStaff(Operation[StaffMember], frozen=True):
     account_id: AccountId
     username: str
     role: Role
-    by: Role | None
+    by: AccountId | None
 
     def wants(self, venue: Venue, wants: Wants) -> None:
         wants.add(STAFF)
 
     def decide(self, tx: Transaction, now: int) -> StaffMember:
-        must_grant(self.by, self.role)
+        must_grant_now(tx, self.by, self.role)
         if tx.find(STAFF, self.account_id) is not None:
             raise AlreadyStaff(self.username)
         member = StaffMember(tx.venue.id, self.account_id, self.username, self.role, now)
@@ -51,11 +52,11 @@ class AddStaff(Operation[StaffMember], frozen=True):
 class ChangeRole(_OfStaff, frozen=True):
     username: str
     role: Role
-    by: Role | None
+    by: AccountId | None
 
     def decide(self, tx: Transaction, now: int) -> StaffChanged:
         before = _member(tx, self.username, self.by)
-        must_grant(self.by, self.role)
+        must_grant_now(tx, self.by, self.role)
         if before.role == self.role:
             return _with_tokens(tx, before)
         if before.role == "owner":
@@ -68,7 +69,7 @@ class DisableStaff(_OfStaff, frozen=True):
     """From now on they may nothing here. Disabled already, they stay so."""
 
     username: str
-    by: Role | None
+    by: AccountId | None
 
     def decide(self, tx: Transaction, now: int) -> StaffChanged:
         before = _member(tx, self.username, self.by)
@@ -82,7 +83,7 @@ class EnableStaff(_OfStaff, frozen=True):
     """They may again what their role may."""
 
     username: str
-    by: Role | None
+    by: AccountId | None
 
     def decide(self, tx: Transaction, now: int) -> StaffChanged:
         before = _member(tx, self.username, self.by)
@@ -101,10 +102,11 @@ class LookAtStaff(View[tuple[StaffMember, ...]], frozen=True):
         return tuple(sorted(tx.all(STAFF), key=lambda member: member.username))
 
 
-def _member(tx: Transaction, username: str, by: Role | None) -> StaffMember:
+def _member(tx: Transaction, username: str, by: AccountId | None) -> StaffMember:
     """Somebody who works here, and whom `by` may act on."""
+    role = role_now(tx, by)
     member = member_called(tx.all(STAFF), username)
-    must_grant(by, member.role)
+    must_grant(role, member.role)
     return member
 
 

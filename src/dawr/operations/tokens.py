@@ -3,8 +3,10 @@
 import msgspec
 
 from dawr.domain import AccountId, Role, Token, TokenId, TokenKind, Venue
+from dawr.domain.errors import UnknownVenue
 from dawr.domain.staff import member_called, must_grant
 from dawr.domain.token import checked_name, checked_role
+from dawr.operations.authority import must_grant_now, role_now
 from dawr.operations.operation import Operation, View
 from dawr.operations.rows import STAFF, TOKENS
 from dawr.operations.transaction import Transaction
@@ -37,12 +39,10 @@ class MakeToken(_OfTokens, frozen=True, kw_only=True):
     made_by: str
     account_id: AccountId | None
     """Of whoever makes it and answers for it; None is the command line."""
-    by: Role | None
-    """The role of whoever asks; None is the command line."""
 
     def decide(self, tx: Transaction, now: int) -> TokenNow:
         role = checked_role(self.kind, self.role)
-        must_grant(self.by, role)
+        must_grant_now(tx, self.account_id, role)
         name = checked_name(self.name)
         token = Token(tx.venue.id, self.token_id, self.secret_hash, self.kind, role, name, self.made_by, now)
         return _put(tx, "token.made", msgspec.structs.replace(token, account_id=self.account_id))
@@ -52,11 +52,14 @@ class RevokeToken(_OfTokens, frozen=True):
     """From now on it opens nothing. Revoked already, it stays so."""
 
     token_id: TokenId
-    by: Role | None
+    by: AccountId | None
+    by_token: TokenId | None = None
+    """Of a token that asks: it has no account."""
 
     def decide(self, tx: Transaction, now: int) -> TokenNow:
+        role = role_now(tx, self.by) if self.by_token is None else _role_of_token(tx, self.by_token)
         before = tx.get(TOKENS, self.token_id)
-        must_grant(self.by, before.role)
+        must_grant(role, before.role)
         if not before.is_active:
             return as_it_is_now(tx, before)
         return _put(tx, "token.revoked", msgspec.structs.replace(before, revoked_at=now))
@@ -68,10 +71,10 @@ class TakeTokenOver(_OfTokens, frozen=True):
     token_id: TokenId
     username: str | None
     """Who will; None is the command line."""
-    by: Role | None
+    by: AccountId | None
 
     def decide(self, tx: Transaction, now: int) -> TokenNow:
-        must_grant(self.by, "owner")
+        must_grant_now(tx, self.by, "owner")
         before = tx.get(TOKENS, self.token_id)
         member = None if self.username is None else member_called(tx.all(STAFF), self.username)
         account_id = None if member is None else member.account_id
@@ -105,6 +108,14 @@ def as_it_is_now(tx: Transaction, token: Token) -> TokenNow:
     if member is None:
         return TokenNow(token, "", None)
     return TokenNow(token, member.username, token.role_now(member.role if member.is_active else None))
+
+
+def _role_of_token(tx: Transaction, token_id: TokenId) -> Role:
+    token = tx.find(TOKENS, token_id)
+    may = None if token is None else as_it_is_now(tx, token).may
+    if may is None:
+        raise UnknownVenue(tx.venue.slug)
+    return may
 
 
 def _age(token: Token) -> tuple[int, TokenId]:

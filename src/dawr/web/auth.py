@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 from dawr.accounts.accounts import SESSION, TOKEN, Accounts
 from dawr.accounts.known_browsers import KEPT_MS, KnownBrowsers
-from dawr.domain import Account, Role, SignedIn, Token, VenueId
+from dawr.domain import Account, AccountId, Role, SignedIn, Token, VenueId
 from dawr.domain.errors import UnknownTicket, UnknownVenue, UnknownVisit
 from dawr.reliability.client_address import Clients
 from dawr.web.problems import BadRequest
@@ -161,14 +161,16 @@ def must_be_known(caller: Caller) -> None:
         raise BadRequest(401, "not-signed-in", CHALLENGE)
 
 
-def must_be_a_person(caller: Caller) -> None:
+def must_be_a_person(caller: Caller) -> AccountId:
     """With an account and its password: a token can be lost, and must not outlive that by what it made."""
     if caller.account_id is None:
         raise BadRequest(403, "not-an-account")
+    return caller.account_id
 
 
 def _bearer(token: Token) -> Caller:
-    return Caller(f"token:{token.token_id}", {token.venue_id: token.role}, token_kind=token.kind)
+    token_id, roles = token.token_id, {token.venue_id: token.role}
+    return Caller(f"token:{token_id}", roles, token_id=token_id, token_kind=token.kind)
 
 
 def _account(signed_in: SignedIn, session: str | None) -> Caller:

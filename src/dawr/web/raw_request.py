@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from dawr.domain import AccountId, Role, TokenKind, VenueId
+from dawr.domain import AccountId, Role, TokenId, TokenKind, VenueId
 from dawr.domain.staff import at_least
 from dawr.reliability.asgi import Receive, Scope
 from dawr.reliability.idempotency import ANONYMOUS
@@ -71,6 +71,7 @@ class Caller(msgspec.Struct, frozen=True):
     username: str | None = None
     session: str | None = None
     """The session's own secret, to end it by."""
+    token_id: TokenId | None = None
     token_kind: TokenKind | None = None
 
     @property

@@ -9,7 +9,7 @@ from typing import Any, Generic, Literal, TypeVar, cast
 import msgspec
 
 from dawr.accounts.accounts import Accounts
-from dawr.domain import Origin, Role, VenueId
+from dawr.domain import AccountId, Origin, Role, VenueId
 from dawr.domain.errors import InvalidValue, Refused
 from dawr.domain.secret import hash_of
 from dawr.engine.engine import Engine
@@ -24,7 +24,7 @@ from dawr.reliability.shared import Shared
 from dawr.reliability.works import Works
 from dawr.settings import Settings
 from dawr.traffic.view import TrafficView
-from dawr.web.auth import Auth
+from dawr.web.auth import Auth, must_be_a_person
 from dawr.web.event_stream import Stream
 from dawr.web.forms import Form
 from dawr.web.known_links import KnownLinks
@@ -119,6 +119,11 @@ class Request(msgspec.Struct, Generic[G_co], frozen=True):
     def role(self) -> Role:
         """The caller's at the venue, where the route needs one."""
         return self.caller.roles[self.venue_id]
+
+    @property
+    def account_id(self) -> AccountId:
+        """The caller's, where the route is for people. It is never missing: none would be the command line."""
+        return must_be_a_person(self.caller)
 
     @property
     def attempt(self) -> str:

@@ -54,25 +54,25 @@ async def add(parts: Parts, request: Request[AddStaffInput]) -> Reply:
     given = request.given
     request.origin(given.reason)  # a reason that is none is refused before an account is made
     adding = await parts.accounts.add_staff(
-        given.username, given.role, given.password, by=request.role, known_to=request.caller.roles
+        given.username, given.role, given.password, by=(request.account_id, request.role), known_to=request.caller.roles
     )
     return await request.do(adding, _answer, status=201, reason=given.reason)
 
 
 async def change_role(_: Parts, request: Request[RoleInput]) -> Reply:
-    changing = ChangeRole(request.params["username"], request.given.role, request.role)
+    changing = ChangeRole(request.params["username"], request.given.role, request.account_id)
     return await request.do(changing, _changed, reason=request.given.reason)
 
 
 async def disable(parts: Parts, request: Request[Reason]) -> Reply:
     username = request.params["username"]
-    reply = await request.do(DisableStaff(username, request.role), _changed, reason=request.given.reason)
+    reply = await request.do(DisableStaff(username, request.account_id), _changed, reason=request.given.reason)
     await parts.accounts.sign_out_if_useless(username)
     return reply
 
 
 async def enable(_: Parts, request: Request[Reason]) -> Reply:
-    enabling = EnableStaff(request.params["username"], request.role)
+    enabling = EnableStaff(request.params["username"], request.account_id)
     return await request.do(enabling, _changed, reason=request.given.reason)
 
 

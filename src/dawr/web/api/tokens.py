@@ -55,9 +55,8 @@ async def make(parts: Parts, request: Request[MakeTokenInput]) -> Reply | Respon
         given.kind,
         given.role,
         given.name,
-        by=request.role,
         made_by=caller.actor,
-        account_id=caller.account_id,
+        account_id=request.account_id,
     )
     reply = await request.do(making, lambda now: MadeToken(token_answer(now), None), status=201)
     if reply.replayed:
@@ -67,12 +66,14 @@ async def make(parts: Parts, request: Request[MakeTokenInput]) -> Reply | Respon
 
 
 async def revoke(_: Parts, request: Request[Reason]) -> Reply:
-    revoking = RevokeToken(TokenId(request.params["token"]), request.role)
+    token = request.caller.token_id
+    by = request.account_id if token is None else None
+    revoking = RevokeToken(TokenId(request.params["token"]), by, token)
     return await request.do(revoking, token_answer, reason=request.given.reason)
 
 
 async def take_over(_: Parts, request: Request[Reason]) -> Reply:
-    taking = TakeTokenOver(TokenId(request.params["token"]), request.caller.username, request.role)
+    taking = TakeTokenOver(TokenId(request.params["token"]), request.caller.username, request.account_id)
     return await request.do(taking, token_answer, reason=request.given.reason)
 
 
