@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from dawr import bootstrap
 from dawr.accounts.accounts import Accounts
 from dawr.accounts.passwords import Passwords
 from dawr.accounts.remembered import Remembered
@@ -21,6 +22,7 @@ from dawr.engine.engine import Engine
 from dawr.operations.people import LookAtStaff
 from dawr.ports import Store
 from dawr.ports.faults import Busy
+from dawr.settings import Settings
 from tests.accounts.doing import BY_AMNA, BY_TOOL, HOUR, PASSWORD, add, do, make_token, signed_in
 from tests.builders import DrivenClock, a_claim, a_queue, a_venue
 from tests.stores.doing import create_venue, events_of
@@ -171,3 +173,19 @@ async def test_nothing_that_lets_anybody_in_is_in_the_database_or_in_an_event(
 
 def bytes_in(directory: Path) -> bytes:
     return b"".join(path.read_bytes() for path in sorted(directory.glob("dawr.sqlite*")))
+
+
+async def test_the_answer_to_whoever_makes_a_venue_is_kept_by_how_long_the_installation_ran(tmp_path: Path) -> None:
+    """The clock may jump; and what was kept until a time of the clock would stay for as long as that is from 1970."""
+    ran: list[int] = []
+
+    def kept(_: Venue, ran_ms: int) -> None:
+        ran.append(ran_ms)
+
+    async with bootstrap.running(Settings(data=str(tmp_path / "data"))) as dawr:
+        code = await dawr.accounts.owner_code()
+        assert code is not None
+        amna = await dawr.accounts.first_owner(code, "amna", PASSWORD, a_venue())
+        await dawr.accounts.create_venue(a_venue(), amna.account_id, BY_AMNA, kept)
+
+    assert 0 <= ran[0] < HOUR

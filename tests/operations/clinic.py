@@ -27,6 +27,7 @@ from dawr.ports import Kind, Rows, Search, Wants
 from tests.builders import MONDAY_AT_TEN, a_claim
 from tests.domain.builders import LAB, VENUE, a_desk, a_line, a_queue, a_ticket, a_venue
 
+RAN_MS = 1000
 NOW = MONDAY_AT_TEN
 TODAY, YESTERDAY = Day("2026-03-02"), Day("2026-03-01")
 CURRENT: LineKey = LineKey(LAB, TODAY, 2)
@@ -236,7 +237,7 @@ def is_found(search: Search, ticket: Ticket) -> bool:
 
 
 def a_transaction(wants: Wants | None = None, *, depth: int = 50, stored: tuple[Ticket, ...] = STORED) -> Transaction:
-    tx = Transaction(CLINIC, HEAD, now=NOW)
+    tx = Transaction(CLINIC, HEAD, now=NOW, ran_ms=RAN_MS)
     if wants is not None:
         tx.absorb(wants, found(wants, depth=depth, stored=stored), depth=depth)
     tx.begin(NOBODY)

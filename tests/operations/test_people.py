@@ -28,7 +28,7 @@ from dawr.operations.tokens import LookAtTokens, MakeToken, RevokeToken, TakeTok
 from dawr.operations.transaction import Transaction
 from dawr.ports import Rows, Wants
 from tests.domain.builders import VENUE
-from tests.operations.clinic import CLINIC, HEAD, NOW
+from tests.operations.clinic import CLINIC, HEAD, NOW, RAN_MS
 
 
 def account_of(username: str) -> AccountId:
@@ -66,7 +66,7 @@ PEOPLE = (
 
 
 def a_transaction(*staff: StaffMember, tokens: tuple[Token, ...] = ()) -> Transaction:
-    tx = Transaction(CLINIC, HEAD, now=NOW)
+    tx = Transaction(CLINIC, HEAD, now=NOW, ran_ms=RAN_MS)
     tx.absorb(
         Wants(rows={STAFF: set(), TOKENS: set()}),
         Rows(rows={STAFF: list(staff or PEOPLE), TOKENS: list(tokens)}),
@@ -276,7 +276,7 @@ def test_what_is_taken_back_was_never_there(operation: Operation[Any]) -> None:
 @pytest.mark.parametrize("operation", [add(), ChangeRole("x", "staff", None), RevokeToken(TokenId("v1-1"), None)])
 def test_rows_that_are_not_here_yet_are_asked_for(operation: Operation[Any]) -> None:
     with pytest.raises(NotLoaded) as missing:
-        operation.decide(Transaction(CLINIC, HEAD, now=NOW), NOW)
+        operation.decide(Transaction(CLINIC, HEAD, now=NOW, ran_ms=RAN_MS), NOW)
 
     expected = Wants()
     operation.wants(CLINIC, expected)
@@ -284,7 +284,7 @@ def test_rows_that_are_not_here_yet_are_asked_for(operation: Operation[Any]) -> 
 
 
 def test_a_late_load_does_not_undo_what_was_changed_meanwhile() -> None:
-    tx = Transaction(CLINIC, HEAD, now=NOW)
+    tx = Transaction(CLINIC, HEAD, now=NOW, ran_ms=RAN_MS)
     make(by=None).decide(tx, NOW)
 
     tx.absorb(Wants(rows={TOKENS: set()}), Rows(rows={TOKENS: [a_token(1)]}), depth=1)

@@ -27,6 +27,7 @@ from tests.operations.clinic import (
     CURRENT,
     HEAD,
     NOW,
+    RAN_MS,
     SINGLE,
     TODAY,
     YESTERDAY,
@@ -115,7 +116,7 @@ def test_a_queue_without_a_line_today_begins_one_at_number_one() -> None:
 
 def test_an_answer_that_has_expired_was_never_given() -> None:
     key = a_claim().key
-    answer = msgspec.structs.replace(Reply(200, b"old").kept(a_claim(), NOW), expires_at=NOW)
+    answer = msgspec.structs.replace(Reply(200, b"old").kept(a_claim(), 0), expires_at=RAN_MS)
     tx = a_transaction()
 
     tx.absorb(Wants(rows={ANSWERS: {key}}), Rows(rows={ANSWERS: [answer]}), depth=3)
@@ -126,9 +127,9 @@ def test_an_answer_that_has_expired_was_never_given() -> None:
 def test_a_clock_that_is_not_trusted_begins_no_day() -> None:
     tomorrow = NOW + 24 * 60 * 60 * 1000
 
-    assert Transaction(CLINIC, HEAD, now=tomorrow).day == "2026-03-03"
-    assert Transaction(CLINIC, HEAD, now=tomorrow, clock_trusted=False).day == TODAY
-    assert Transaction(CLINIC, HEAD, now=NOW - 24 * 60 * 60 * 1000).day == TODAY
+    assert Transaction(CLINIC, HEAD, ran_ms=1, now=tomorrow).day == "2026-03-03"
+    assert Transaction(CLINIC, HEAD, ran_ms=1, now=tomorrow, clock_trusted=False).day == TODAY
+    assert Transaction(CLINIC, HEAD, ran_ms=1, now=NOW - 24 * 60 * 60 * 1000).day == TODAY
 
 
 def test_rows_that_arrive_late_do_not_undo_what_was_changed_meanwhile() -> None:

@@ -32,7 +32,7 @@ TABLES = ("venues", "heads", "staff", "events", "idempotency")
 
 
 async def owned_by_amna(store: Store, clock: DrivenClock, venue: Venue) -> Venue:
-    return await create_owned_venue(store, clock, SystemIds(), venue, owner=AMNA, origin=BY_AMNA)
+    return await create_owned_venue(store, clock, SystemIds(), venue, owner=AMNA, origin=BY_AMNA, ran_ms=7)
 
 
 async def test_a_venue_begins_with_its_owner_and_the_event_that_says_who_made_it(
@@ -159,18 +159,26 @@ async def test_of_many_who_make_one_venue_at_once_one_does_and_it_has_one_owner(
 async def test_the_answer_for_a_retry_is_stored_with_the_venue(store: Store, clock: DrivenClock) -> None:
     claim = a_claim()
 
-    def kept(made: Venue, now: int) -> Answer:
-        return Reply(201, made.id.encode()).kept(claim, now)
+    def kept(made: Venue, ran_ms: int) -> Answer:
+        return Reply(201, made.id.encode()).kept(claim, ran_ms)
 
-    made = await create_owned_venue(store, clock, SystemIds(), a_venue(), owner=AMNA, origin=BY_AMNA, kept=kept)
+    made = await create_owned_venue(
+        store, clock, SystemIds(), a_venue(), owner=AMNA, origin=BY_AMNA, ran_ms=7, kept=kept
+    )
 
     (answer,) = (await load(store, made, Wants(rows={ANSWERS: {claim.key}}))).of(ANSWERS)
+    assert answer.expires_at == 7 + claim.keep_ms
     assert answer.replay(claim, answer.expires_at - 1) == Reply(201, made.id.encode(), replayed=True)
+
+
+async def test_an_installation_without_a_venue_has_none(engine: Engine) -> None:
+    assert await engine.venues() == []
+    assert await engine.venues_of([]) == []
 
 
 async def found_owned_by(number: int, store: Store, clock: DrivenClock, venue: Venue) -> Venue:
     account = Account(AccountId(f"account-{number}"), f"person{number}", "a-hash", MONDAY_AT_TEN)
-    return await create_owned_venue(store, clock, SystemIds(), venue, owner=account, origin=BY_AMNA)
+    return await create_owned_venue(store, clock, SystemIds(), venue, owner=account, origin=BY_AMNA, ran_ms=7)
 
 
 def as_made_by_amna(venue: Venue) -> Changes:

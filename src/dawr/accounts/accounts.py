@@ -286,9 +286,7 @@ class Accounts:
         """Let the first owner have every venue there is, and the new one."""
         owned: set[VenueId] = set()
         if venue is not None:
-            made = await create_owned_venue(self._all, self._clock, self._ids, venue, owner=account, origin=FIRST_RUN)
-            self._engine.meet(made)
-            owned.add(made.id)
+            owned.add((await self._create_venue(venue, account, FIRST_RUN, nothing_kept)).id)
         for venue_id in set((await self._all.venue_ids()).values()) - owned:
             owner = AddStaff(account.account_id, account.username, "owner", None)
             await self._engine.do(venue_id, owner, origin=FIRST_RUN)
@@ -305,13 +303,17 @@ class Accounts:
             if len(owned) >= self._most_venues:
                 raise TooManyVenues(self._most_venues)
             with self._dropping():
-                made = await create_owned_venue(
-                    self._all, self._clock, self._ids, venue, owner=account, origin=origin, kept=kept
-                )
-        self._engine.meet(made)
-        return made
+                return await self._create_venue(venue, account, origin, kept)
 
     # Inside
+
+    async def _create_venue(self, venue: Venue, owner: Account, origin: Origin, kept: Kept) -> Venue:
+        ran_ms = await self._engine.ran_ms()
+        made = await create_owned_venue(
+            self._all, self._clock, self._ids, venue, owner=owner, origin=origin, ran_ms=ran_ms, kept=kept
+        )
+        self._engine.meet(made)
+        return made
 
     async def _called(self, username: str) -> Account:
         account = await self.find(username)

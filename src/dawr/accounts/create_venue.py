@@ -21,7 +21,7 @@ from dawr.ports import Clock, Ids, Rows, Store, Wants
 from dawr.reliability.idempotency import Answer
 
 Kept = Callable[[Venue, int], Answer | None]
-"""What a retry is to be answered with, from the venue as it was made and the time."""
+"""What a retry is to be answered with, from the venue as it was made and how long the installation ran."""
 
 
 USUAL_CODE, USUAL_PREFIX = "main", "A"
@@ -40,16 +40,24 @@ async def create_venue(store: Store, clock: Clock, ids: Ids, venue: Venue) -> Ve
 
 
 async def create_owned_venue(
-    store: Store, clock: Clock, ids: Ids, venue: Venue, *, owner: Account, origin: Origin, kept: Kept = nothing_kept
+    store: Store,
+    clock: Clock,
+    ids: Ids,
+    venue: Venue,
+    *,
+    owner: Account,
+    origin: Origin,
+    ran_ms: int,
+    kept: Kept = nothing_kept,
 ) -> Venue:
     """The venue as it was made, whose first event is that this account owns it; its slug must be free."""
     now = clock()
     new, head = await _new(store, venue, now, ids)
-    tx = Transaction(new, head, now=now)
+    tx = Transaction(new, head, now=now, ran_ms=ran_ms)
     tx.absorb(Wants(rows={STAFF: set()}), Rows(), depth=1)  # nobody works there yet
     tx.begin(origin)
     AddStaff(owner.account_id, owner.username, "owner", None).decide(tx, now)
-    answer = kept(new, now)
+    answer = kept(new, ran_ms)
     if answer is not None:
         tx.put(ANSWERS, answer)
     await store.add_venue(new, head, tx.changes())

@@ -67,11 +67,11 @@ class Command(msgspec.Struct, Generic[R], eq=False):
 
 
 async def decide_all(
-    session: Session, batch: list[Command[Any]], now: int, ran_ms: int | None = None
+    session: Session, batch: list[Command[Any]], now: int, ran_ms: int
 ) -> tuple[list[object], list[Changes]]:
     """Decide a batch and save what it changed. One outcome per command: an exception is that command's alone.
 
-    `ran_ms` is how long the installation ran, by which answers are kept; where nobody counts it, the clock.
+    `ran_ms` is how long the installation ran, by which answers are kept.
     """
     transactions = _open(session, now, ran_ms)
     depth = len(batch) + 2
@@ -149,7 +149,7 @@ async def _load(
         transactions[venue_id].absorb(wants[venue_id], rows, depth=depth)
 
 
-def _open(session: Session, now: int, ran_ms: int | None = None) -> dict[VenueId, Transaction]:
+def _open(session: Session, now: int, ran_ms: int) -> dict[VenueId, Transaction]:
     error_ms = session.clock_error_ms
     return {
         venue_id: Transaction(
@@ -159,9 +159,7 @@ def _open(session: Session, now: int, ran_ms: int | None = None) -> dict[VenueId
     }
 
 
-async def look_at(
-    session: Session, venue_id: VenueId, view: View[R], now: int, ran_ms: int | None = None
-) -> R | Refused:
+async def look_at(session: Session, venue_id: VenueId, view: View[R], now: int, ran_ms: int) -> R | Refused:
     """What is seen of a venue in one picture, or the refusal."""
     transactions = _open(session, now, ran_ms)
     tx = transactions.get(venue_id)

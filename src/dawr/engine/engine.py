@@ -138,16 +138,22 @@ class Engine:
 
     async def read(self, venue_id: VenueId, view: View[R]) -> R:
         """Look at one consistent picture of a venue, without waiting for writers."""
-        time = self._time
-        if time is not None and not time.has_begun:
-            await time.begin()
+        ran_ms = await self.ran_ms()
         seen = await self._store.read(
-            [venue_id],
-            lambda session: look_at(session, venue_id, view, self._clock(), None if time is None else time.ran_ms),
+            [venue_id], lambda session: look_at(session, venue_id, view, self._clock(), ran_ms)
         )
         if isinstance(seen, Refused):
             raise seen
         return seen
+
+    async def ran_ms(self) -> int:
+        """How long the installation ran, by which answers are kept; where nobody counts that, its clock."""
+        time = self._time
+        if time is None:
+            return self._clock()
+        if not time.has_begun:
+            await time.begin()
+        return time.ran_ms
 
     async def events_after(self, venue_id: VenueId, version: int, *, most: int) -> list[Event]:
         return await self._store.read([venue_id], lambda session: session.events_after(venue_id, version, most=most))
@@ -188,7 +194,7 @@ class Engine:
         async def look(session: Session) -> list[Venue]:
             return [session.venues[venue_id] for venue_id in venue_ids if venue_id in session.venues]
 
-        return await self._store.read(venue_ids, look)
+        return await self._store.read(venue_ids, look) if venue_ids else []
 
     async def latest_venues(self) -> list[Venue]:
         """The same a moment ago: anybody may ask, and there may be hundreds. One that was made here is seen at once."""

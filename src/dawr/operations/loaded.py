@@ -47,14 +47,12 @@ NOTHING = Wants()
 
 
 class Loaded:
-    def __init__(
-        self, venue: Venue, head: Head, *, now: int, ran_ms: int | None = None, clock_trusted: bool = True
-    ) -> None:
+    def __init__(self, venue: Venue, head: Head, *, now: int, ran_ms: int, clock_trusted: bool = True) -> None:
         self.venue = venue
         self.day: Day = venue.day_at(now, reached=head.day) if clock_trusted else head.day
         self.origin: Origin = NOBODY
         self.now = now
-        self.ran_ms = now if ran_ms is None else ran_ms
+        self.ran_ms = ran_ms
         """How long the installation has run: what answers are kept by."""
         self._head = head
         self._venue_before = venue

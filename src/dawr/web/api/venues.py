@@ -86,9 +86,9 @@ async def _create(parts: Parts, request: Request[SetUpInput], wanted: Venue) -> 
     if request.caller.account_id is None or "owner" not in request.caller.roles.values():
         raise UnknownVenue(wanted.slug)
 
-    def kept(made: Venue, now: int) -> Answer | None:
+    def kept(made: Venue, ran_ms: int) -> Answer | None:
         claim = request.at(made.id).claim
-        return None if claim is None else Reply(201, encoded(made.as_written())).kept(claim, now)
+        return None if claim is None else Reply(201, encoded(made.as_written())).kept(claim, ran_ms)
 
     made = await parts.accounts.create_venue(wanted, request.caller.account_id, request.origin(), kept)
     return Reply(201, encoded(made.as_written()))
