@@ -9,7 +9,7 @@ from dawr.domain.staff import Role, StaffMember
 from dawr.domain.venue import Venue
 from dawr.operations.operation import Operation
 from dawr.operations.people import DisableStaff, StaffChanged
-from dawr.operations.tokens import TokenNow
+from dawr.operations.tokens import TokenState
 from dawr.reliability.idempotency import Claim, Reply
 
 HOUR = 60 * 60 * 1000
@@ -18,8 +18,8 @@ BY_TOOL = Origin(actor="command line")
 BY_AMNA = Origin(actor="staff:amna")
 
 
-def rendered(made: StaffMember | StaffChanged | TokenNow) -> Reply:
-    if isinstance(made, TokenNow):
+def rendered(made: StaffMember | StaffChanged | TokenState) -> Reply:
+    if isinstance(made, TokenState):
         return Reply(201, made.token.token_id.encode())
     return Reply(201, (made.username if isinstance(made, StaffMember) else made.member.username).encode())
 
@@ -45,7 +45,7 @@ async def disable(
 ) -> Reply:
     disabling = DisableStaff(name, None if by is None else await account_of(accounts, by))
     reply = await do(accounts, venue, disabling, claim=claim)
-    await accounts.sign_out_if_useless(name)
+    await accounts.sign_out_unless_member(name)
     return reply
 
 

@@ -155,6 +155,22 @@ def test_somebody_with_an_account_keeps_their_password_at_another_venue(installa
     assert installation.dawr("staff", "list", "--venue", "second").said == "amna  staff\n"
 
 
+def test_enabling_one_venue_of_an_account_that_is_disabled_as_a_whole_says_what_is_missing(
+    embedded: Installation,
+) -> None:
+    embedded.create_venue()
+    add(embedded, "amna", "staff")
+    embedded.dawr("staff", "disable", "amna")
+
+    enabled = embedded.dawr("staff", "enable", "amna", "--venue", "clinic")
+
+    assert enabled.said == (
+        "amna is enabled at clinic, but the whole account is disabled and opens nothing until "
+        "`dawr staff enable amna`.\n"
+    )
+    assert embedded.dawr("staff", "enable", "amna").said == "amna is enabled everywhere.\n"
+
+
 def test_a_whole_account_is_disabled_at_every_venue(embedded: Installation) -> None:
     embedded.create_venue()
     embedded.dawr("venue", "apply", "-", stdin=venue_document({"id": "eye"}, slug="second"))

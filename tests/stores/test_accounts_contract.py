@@ -203,7 +203,7 @@ async def test_sessions_that_open_nothing_any_more_are_ended_and_no_others(
 
     for place in (venue, venue, second):
         await engine.do(place.id, DisableStaff(amna.username, None))
-        await accounts.end_useless_sessions(amna.account_id)
+        await accounts.end_sessions_unless_member(amna.account_id)
         good.append(await is_good(accounts, session))
 
     assert good == [True, True, False]

@@ -181,7 +181,7 @@ KEYS: dict[str, list[Access]] = {
     "touch_session": [("sessions_pkey", "session_hash")],
     "end_session": [("sessions_pkey", "session_hash")],
     "end_sessions": [("sessions_by_account", "account_id")],
-    "end_useless_sessions": [("sessions_by_account", "account_id"), ("staff_by_account", "account_id")],
+    "end_sessions_unless_member": [("sessions_by_account", "account_id"), ("staff_by_account", "account_id")],
     "purge_sessions": [("sessions_by_expiry", "expires_at"), ("sessions_pkey", "session_hash")],
 }
 

@@ -23,7 +23,7 @@ from dawr.domain.token import venue_of
 from dawr.domain.venue import checked
 from dawr.engine.engine import Engine
 from dawr.operations.people import AddStaff, DisableStaff, EnableStaff, LookAtStaff
-from dawr.operations.tokens import MakeToken, TokenNow
+from dawr.operations.tokens import MakeToken, TokenState
 from dawr.ports import Clock, Ids, Store
 from dawr.ports.faults import StoreFault
 
@@ -184,12 +184,12 @@ class Accounts:
             raise UsernameTaken(name)
         return AddStaff(account.account_id, account.username, role, asker)
 
-    async def sign_out_if_useless(self, username: str) -> None:
+    async def sign_out_unless_member(self, username: str) -> None:
         """What follows when somebody was disabled at a venue. Who works elsewhere stays signed in, for there."""
         with suppress(StoreFault), self._dropping():  # who is disabled may nothing there any more, signed in or not
-            await self._store.end_useless_sessions((await self._called(username)).account_id)
+            await self._store.end_sessions_unless_member((await self._called(username)).account_id)
 
-    async def disable(self, username: str, *, origin: Origin) -> tuple[TokenNow, ...]:
+    async def disable(self, username: str, *, origin: Origin) -> tuple[TokenState, ...]:
         """The whole account: at every venue, and signed out. A venue's last owner is refused before anything.
 
         Says which tokens it answers for: they open nothing any more.
@@ -206,7 +206,7 @@ class Accounts:
             await self._store.end_sessions(account.account_id)
         return tuple(token for changed in done for token in changed.tokens)
 
-    async def enable(self, username: str, *, origin: Origin) -> tuple[TokenNow, ...]:
+    async def enable(self, username: str, *, origin: Origin) -> tuple[TokenState, ...]:
         """The whole account, at every venue where it is a member. Says which tokens it answers for."""
         account = await self._called(username)
         await self._store.set_disabled(account.account_id, None)
@@ -214,6 +214,10 @@ class Accounts:
         memberships = await self._store.memberships(account.account_id)
         done = [await self._engine.do(one.venue_id, enabling, origin=origin) for one in memberships]
         return tuple(token for changed in done for token in changed.tokens)
+
+    async def is_disabled(self, username: str) -> bool:
+        """The whole account: then no membership of it opens anything."""
+        return (await self._called(username)).disabled_at is not None
 
     # Passwords
 

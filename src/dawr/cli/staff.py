@@ -16,7 +16,7 @@ from dawr.domain.account import checked_username
 from dawr.domain.errors import InvalidValue
 from dawr.domain.staff import ROLES
 from dawr.operations.people import ChangeRole, DisableStaff, EnableStaff, LookAtStaff
-from dawr.operations.tokens import TokenNow
+from dawr.operations.tokens import TokenState
 from dawr.settings import Settings
 
 role_option = click.option("--role", type=click.Choice(ROLES), required=True, help="What they may do there.")
@@ -122,13 +122,20 @@ async def change(dawr: Dawr, change: StaffChange) -> str:
         return await _add(dawr, change)
     if change.verb == "disable":
         changed = await one_writer.do(dawr, change.venue, DisableStaff(name, None))
-        await dawr.accounts.sign_out_if_useless(name)
+        await dawr.accounts.sign_out_unless_member(name)
         return _with_tokens(f"{name} is disabled at {change.venue}.", changed.tokens)
     if change.verb == "enable":
-        changed = await one_writer.do(dawr, change.venue, EnableStaff(name, None))
-        return _with_tokens(f"{name} is enabled at {change.venue}.", changed.tokens)
+        return await _enable(dawr, name, change.venue)
     changed = await one_writer.do(dawr, change.venue, ChangeRole(name, _role(change), None))
     return _with_tokens(f"{name} is {changed.member.role} at {change.venue}.", changed.tokens)
+
+
+async def _enable(dawr: Dawr, name: str, venue: str) -> str:
+    changed = await one_writer.do(dawr, venue, EnableStaff(name, None))
+    if await dawr.accounts.is_disabled(name):
+        shut_out = f"the whole account is disabled and opens nothing until `dawr staff enable {name}`"
+        return f"{name} is enabled at {venue}, but {shut_out}."
+    return _with_tokens(f"{name} is enabled at {venue}.", changed.tokens)
 
 
 async def _add(dawr: Dawr, change: StaffChange) -> str:
@@ -164,7 +171,7 @@ async def _everywhere(dawr: Dawr, name: str, verb: str) -> str:
     return _with_tokens(f"{name} is {verb}d everywhere.", tokens)
 
 
-def _with_tokens(said: str, tokens: Iterable[TokenNow]) -> str:
+def _with_tokens(said: str, tokens: Iterable[TokenState]) -> str:
     """And a line for each token that they answer for."""
     return "\n".join((said, *map(line_of, tokens)))
 

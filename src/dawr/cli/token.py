@@ -10,7 +10,7 @@ from dawr.domain import Role, TokenId, TokenKind
 from dawr.domain.errors import UnknownToken, UnknownVenue
 from dawr.domain.staff import ROLES
 from dawr.domain.token import venue_of
-from dawr.operations.tokens import LookAtTokens, RevokeToken, TakeTokenOver, TokenNow
+from dawr.operations.tokens import LookAtTokens, RevokeToken, TakeTokenOver, TokenState
 from dawr.settings import Settings
 
 
@@ -74,23 +74,24 @@ def take_over(data: str | None, name: str | None, token_id: str) -> None:
 def list_tokens(data: str | None, venue: str | None) -> None:
     """Print a venue's tokens: id, kind, role, name, who answers for it, and what it may if that is less."""
     settings = settings_of(data=data)
-    for now in one_writer.look(settings, one_writer.chosen_venue(settings, venue), LookAtTokens()):
-        click.echo(line_of(now))
+    for state in one_writer.look(settings, one_writer.chosen_venue(settings, venue), LookAtTokens()):
+        click.echo(line_of(state))
 
 
-def line_of(now: TokenNow) -> str:
+def line_of(state: TokenState) -> str:
     """What a list says of a token. That it is the command line's own is not said."""
-    token = now.token
-    whose = "" if now.username is None else f"  of {now.username or 'nobody'}"
-    return f"{token.token_id}  {token.kind}  {token.role}  {token.name}{whose}{_state(now)}"
+    token = state.token
+    whose = [] if state.username is None else [f"of {state.username or 'nobody'}"]
+    return "  ".join((token.token_id, token.kind, token.role, token.name, *whose, *_less(state)))
 
 
-def _state(now: TokenNow) -> str:
-    if not now.token.is_active:
-        return "  revoked"
-    if now.may is None:
-        return "  opens nothing"
-    return "" if now.may == now.token.role else f"  only {now.may} now"
+def _less(state: TokenState) -> list[str]:
+    """What it may, if that is less than its role."""
+    if not state.token.is_active:
+        return ["revoked"]
+    if state.may is None:
+        return ["opens nothing"]
+    return [] if state.may == state.token.role else [f"only {state.may} now"]
 
 
 async def change(dawr: Dawr, change: TokenChange) -> str:
@@ -114,13 +115,13 @@ async def change(dawr: Dawr, change: TokenChange) -> str:
         else TakeTokenOver(token_id, change.username, None)
     )
     try:
-        now = await one_writer.do(dawr, venue_of(token_id), changing)
+        state = await one_writer.do(dawr, venue_of(token_id), changing)
     except UnknownVenue:
         raise UnknownToken from None
-    called = f"Token {token_id} ({now.token.name})"
-    if not now.token.is_active:
+    called = f"Token {token_id} ({state.token.name})"
+    if not state.token.is_active:
         return f"{called} is revoked."
-    return f"{called} answers to {now.username or 'the command line'}{_state(now).replace('  ', ': ')}."
+    return ": ".join((f"{called} answers to {state.username or 'the command line'}", *_less(state))) + "."
 
 
 def _write(settings: Settings, asked: TokenChange) -> None:

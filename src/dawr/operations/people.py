@@ -12,7 +12,7 @@ from dawr.domain.staff import member_called, must_grant, must_leave_an_owner
 from dawr.operations.authority import must_grant_now, role_now
 from dawr.operations.operation import Operation, View
 from dawr.operations.rows import STAFF, TOKENS
-from dawr.operations.tokens import TokenNow, tokens_of
+from dawr.operations.tokens import TokenState, tokens_of
 from dawr.operations.transaction import Transaction
 from dawr.ports import Wants
 
@@ -21,7 +21,7 @@ class StaffChanged(msgspec.Struct, frozen=True):
     """A member as they are now, and the tokens that they answer for."""
 
     member: StaffMember
-    tokens: tuple[TokenNow, ...]
+    tokens: tuple[TokenState, ...]
 
 
 class _OfStaff(Operation[StaffChanged], frozen=True):

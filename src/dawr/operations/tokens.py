@@ -13,7 +13,7 @@ from dawr.operations.transaction import Transaction
 from dawr.ports import Wants
 
 
-class TokenNow(msgspec.Struct, frozen=True):
+class TokenState(msgspec.Struct, frozen=True):
     """A token as it is now."""
 
     token: Token
@@ -23,7 +23,7 @@ class TokenNow(msgspec.Struct, frozen=True):
     """What it may now; None: nothing."""
 
 
-class _OfTokens(Operation[TokenNow], frozen=True):
+class _OfTokens(Operation[TokenState], frozen=True):
     def wants(self, venue: Venue, wants: Wants) -> None:
         wants.add(TOKENS)
         wants.add(STAFF)
@@ -40,7 +40,7 @@ class MakeToken(_OfTokens, frozen=True, kw_only=True):
     account_id: AccountId | None
     """Of whoever makes it and answers for it; None is the command line."""
 
-    def decide(self, tx: Transaction, now: int) -> TokenNow:
+    def decide(self, tx: Transaction, now: int) -> TokenState:
         role = checked_role(self.kind, self.role)
         must_grant_now(tx, self.account_id, role)
         name = checked_name(self.name)
@@ -56,7 +56,7 @@ class RevokeToken(_OfTokens, frozen=True):
     by_token: TokenId | None = None
     """Of a token that asks: it has no account."""
 
-    def decide(self, tx: Transaction, now: int) -> TokenNow:
+    def decide(self, tx: Transaction, now: int) -> TokenState:
         role = role_now(tx, self.by) if self.by_token is None else _role_of_token(tx, self.by_token)
         before = tx.get(TOKENS, self.token_id)
         must_grant(role, before.role)
@@ -73,7 +73,7 @@ class TakeTokenOver(_OfTokens, frozen=True):
     """Who will; None is the command line."""
     by: AccountId | None
 
-    def decide(self, tx: Transaction, now: int) -> TokenNow:
+    def decide(self, tx: Transaction, now: int) -> TokenState:
         must_grant_now(tx, self.by, "owner")
         before = tx.get(TOKENS, self.token_id)
         member = None if self.username is None else member_called(tx.all(STAFF), self.username)
@@ -84,30 +84,30 @@ class TakeTokenOver(_OfTokens, frozen=True):
         return _put(tx, "token.taken_over", taken, answers="command line" if member is None else member.username)
 
 
-class LookAtTokens(View[tuple[TokenNow, ...]], frozen=True):
+class LookAtTokens(View[tuple[TokenState, ...]], frozen=True):
     """Every token of the venue, revoked ones too, in the order they were made."""
 
     def wants(self, venue: Venue, wants: Wants) -> None:
         wants.add(TOKENS)
         wants.add(STAFF)
 
-    def look(self, tx: Transaction, now: int) -> tuple[TokenNow, ...]:
+    def look(self, tx: Transaction, now: int) -> tuple[TokenState, ...]:
         return tuple(as_it_is_now(tx, token) for token in sorted(tx.all(TOKENS), key=_age))
 
 
-def tokens_of(tx: Transaction, account_id: AccountId) -> tuple[TokenNow, ...]:
+def tokens_of(tx: Transaction, account_id: AccountId) -> tuple[TokenState, ...]:
     """Those that this account answers for, without revoked ones."""
     theirs = [token for token in tx.all(TOKENS) if token.account_id == account_id and token.is_active]
     return tuple(as_it_is_now(tx, token) for token in sorted(theirs, key=_age))
 
 
-def as_it_is_now(tx: Transaction, token: Token) -> TokenNow:
+def as_it_is_now(tx: Transaction, token: Token) -> TokenState:
     if token.account_id is None:
-        return TokenNow(token, None, token.role_now(None))
+        return TokenState(token, None, token.role_now(None))
     member = tx.find(STAFF, token.account_id)
     if member is None:
-        return TokenNow(token, "", None)
-    return TokenNow(token, member.username, token.role_now(member.role if member.is_active else None))
+        return TokenState(token, "", None)
+    return TokenState(token, member.username, token.role_now(member.role if member.is_active else None))
 
 
 def _role_of_token(tx: Transaction, token_id: TokenId) -> Role:
@@ -122,7 +122,7 @@ def _age(token: Token) -> tuple[int, TokenId]:
     return token.made_at, token.token_id
 
 
-def _put(tx: Transaction, kind: str, token: Token, **facts: str) -> TokenNow:
+def _put(tx: Transaction, kind: str, token: Token, **facts: str) -> TokenState:
     """Let a token be as it is now, with the event that says so."""
     tx.put(TOKENS, token)
     tx.happened(kind, None, token=token.token_id, name=token.name, token_kind=token.kind, role=token.role, **facts)

@@ -243,7 +243,7 @@ class AccountStore(Protocol):
 
     async def end_sessions(self, account_id: AccountId) -> None: ...
 
-    async def end_useless_sessions(self, account_id: AccountId) -> None:
+    async def end_sessions_unless_member(self, account_id: AccountId) -> None:
         """Those that open nothing any more: all of an account that works nowhere now, and none of any other."""
 
     async def purge_sessions(self, now: int, *, most: int) -> int:

@@ -68,8 +68,8 @@ class StoredAccounts:
     async def end_sessions(self, account_id: AccountId) -> None:
         await self._records.change_rows("end_sessions", account_id)
 
-    async def end_useless_sessions(self, account_id: AccountId) -> None:
-        await self._records.change_rows("end_useless_sessions", account_id)
+    async def end_sessions_unless_member(self, account_id: AccountId) -> None:
+        await self._records.change_rows("end_sessions_unless_member", account_id)
 
     async def purge_sessions(self, now: int, *, most: int) -> int:
         return await self._records.change_rows("purge_sessions", now, most)

@@ -96,11 +96,11 @@ async def me(parts: Parts, request: Request[NoInput]) -> Response:
 async def change_password(parts: Parts, request: Request[PasswordInput]) -> Response:
     """Every session of the account ends, this one too: whoever knew the old password is out."""
     caller, raw = request.caller, request.raw
-    if caller.account_id is None or caller.username is None or caller.session is None:
+    if caller.username is None or caller.session is None:
         raise BadRequest(403, "not-an-account")
     account = await parts.accounts.find(caller.username)
     async with trying_password(parts, raw, caller.username, account, browser=hash_of(caller.session)):
-        changed = await parts.accounts.change_password(caller.account_id, request.given.old, request.given.new)
+        changed = await parts.accounts.change_password(request.account_id, request.given.old, request.given.new)
         if changed is None:
             raise WrongPassword(403, "wrong-password")
     for venue_id in caller.roles:

@@ -67,7 +67,7 @@ async def change_role(_: Parts, request: Request[RoleInput]) -> Reply:
 async def disable(parts: Parts, request: Request[Reason]) -> Reply:
     username = request.params["username"]
     reply = await request.do(DisableStaff(username, request.account_id), _changed, reason=request.given.reason)
-    await parts.accounts.sign_out_if_useless(username)
+    await parts.accounts.sign_out_unless_member(username)
     return reply
 
 

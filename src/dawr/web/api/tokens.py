@@ -6,7 +6,7 @@ import msgspec
 
 from dawr.domain import Role, TokenId, TokenKind
 from dawr.domain.errors import InvalidValue, UnknownToken, UnknownVenue
-from dawr.operations.tokens import LookAtTokens, RevokeToken, TakeTokenOver, TokenNow
+from dawr.operations.tokens import LookAtTokens, RevokeToken, TakeTokenOver, TokenState
 from dawr.reliability.idempotency import Reply
 from dawr.web.api.queues import Reason
 from dawr.web.pagination import ListQuery, Page, page_by
@@ -25,7 +25,7 @@ class TokenAnswer(msgspec.Struct, frozen=True):
     made_at: int
     revoked_at: int | None
     account: str | None
-    """Who answers for it; null: the command line."""
+    """Who answers for it; null: the command line. Empty: nobody, until an owner takes it over."""
     may: Role | None
     """What it may now: never more than whoever answers for it. Null: nothing."""
 
@@ -45,7 +45,7 @@ class MadeToken(msgspec.Struct, frozen=True):
 async def list_tokens(parts: Parts, request: Request[ListQuery]) -> Response:
     """By id, which is by time: the cursor is the last id of the page before."""
     tokens = await parts.engine.read(request.venue_id, LookAtTokens())
-    return answered(page_by(lambda now: now.token.token_id, tokens, request.given, token_answer))
+    return answered(page_by(lambda state: state.token.token_id, tokens, request.given, token_answer))
 
 
 async def make(parts: Parts, request: Request[MakeTokenInput]) -> Reply | Response:
@@ -58,7 +58,7 @@ async def make(parts: Parts, request: Request[MakeTokenInput]) -> Reply | Respon
         made_by=caller.actor,
         account_id=request.account_id,
     )
-    reply = await request.do(making, lambda now: MadeToken(token_answer(now), None), status=201)
+    reply = await request.do(making, lambda state: MadeToken(token_answer(state), None), status=201)
     if reply.replayed:
         return reply
     made = msgspec.json.decode(reply.body, type=MadeToken)
@@ -77,8 +77,8 @@ async def take_over(_: Parts, request: Request[Reason]) -> Reply:
     return await request.do(taking, token_answer, reason=request.given.reason)
 
 
-def token_answer(now: TokenNow) -> TokenAnswer:
-    token = now.token
+def token_answer(state: TokenState) -> TokenAnswer:
+    token = state.token
     return TokenAnswer(
         token.token_id,
         token.kind,
@@ -87,8 +87,8 @@ def token_answer(now: TokenNow) -> TokenAnswer:
         token.made_by,
         token.made_at,
         token.revoked_at,
-        now.username,
-        now.may,
+        state.username,
+        state.may,
     )
 
 

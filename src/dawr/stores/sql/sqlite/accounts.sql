@@ -50,7 +50,7 @@ DELETE FROM sessions WHERE session_hash = ?1;
 -- name: end_sessions
 DELETE FROM sessions WHERE account_id = ?1;
 
--- name: end_useless_sessions
+-- name: end_sessions_unless_member
 -- Those of an account that works nowhere any more: they open nothing.
 DELETE FROM sessions
 WHERE account_id = ?1
