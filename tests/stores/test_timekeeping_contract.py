@@ -5,15 +5,28 @@ from structlog.testing import capture_logs
 
 from dawr.domain.ticket import State, Ticket
 from dawr.domain.venue import Venue
-from dawr.engine.clockwork import Sweeper, purge, reset
+from dawr.engine.clockwork import Sweeper, purge, repair_day, reset
 from dawr.engine.engine import Engine
 from dawr.engine.timekeeping import DOUBTED_MS, Timekeeper
 from dawr.operations.admin import ChangeQueue
+from dawr.operations.snapshots import LookAtVisitor
+from dawr.operations.staff import Call, Finish
 from dawr.ports import Store
 from dawr.reliability.idempotency import Reply
 from tests.builders import TWO_DAYS_MS, DrivenClock, a_claim, issue
 from tests.stores.databases import Database
-from tests.stores.doing import begin_visit, kinds_of, rendered, ring, stored_ticket, stored_visit, take
+from tests.stores.doing import (
+    begin_visit,
+    finish,
+    kinds_of,
+    look,
+    rendered,
+    ring,
+    stored_ticket,
+    stored_visit,
+    take,
+    ticket_of,
+)
 
 A_YEAR = 365
 
@@ -137,6 +150,43 @@ async def test_a_visit_that_waits_for_its_next_stage_outlives_a_clock_that_is_do
 
     assert seen.ticket is None
     assert (await stored_visit(store, clinic, seen.visit.visit_id)).state == "open"
+
+
+async def test_a_journey_goes_on_while_the_clock_is_doubted_and_after_the_repair(
+    machine: Machine, store: Store, clinic: Venue
+) -> None:
+    seen = await begin_visit(machine.engine, clinic, "Aisha")
+    lab = ticket_of(seen)
+    await machine.engine.do(clinic.id, Call(lab.ticket_id))
+
+    machine.clock.advance(days=A_YEAR)
+    await machine.engine.do(clinic.id, Finish(lab.ticket_id))
+    ahead = ticket_of(await look(machine.engine, clinic, seen.visit))
+    machine.clock.advance(days=-A_YEAR)
+    await machine.run()
+    await repair_day(machine.engine, store, clinic.id, epoch=7)
+    now = ticket_of(await look(machine.engine, clinic, seen.visit))
+    await finish(machine.engine, clinic, now.ticket_id)
+
+    assert (ahead.queue_id, ahead.day > lab.day) == (now.queue_id, True)
+    assert (now.day, now.state) == (lab.day, "waiting")
+    assert (await stored_visit(store, clinic, seen.visit.visit_id)).state == "open"
+
+
+@pytest.mark.parametrize("ahead", [A_YEAR, 0])
+async def test_who_waits_and_asks_again_keeps_their_place_while_the_clock_is_or_was_ahead(
+    machine: Machine, store: Store, venue: Venue, ahead: int
+) -> None:
+    waiting = await take(machine.engine, venue, visitor="Amna")
+    machine.clock.advance(days=A_YEAR)
+    await take(machine.engine, venue, visitor="Basma")
+    machine.clock.advance(days=ahead - A_YEAR)
+
+    again = await take(machine.engine, venue, visitor="Amna")
+    seen, _ = await machine.engine.read(venue.id, LookAtVisitor("lab", "Amna"))
+
+    assert again.ticket_id == seen.ticket.ticket_id == waiting.ticket_id
+    assert await state_of(store, venue, waiting) == "waiting"
 
 
 async def test_a_clock_that_jumped_is_believed_at_once_where_it_is_synchronised(

@@ -76,17 +76,15 @@ class Ringer:
         """
         rung = 0
         while due := await self._store.due_alarms(self._clock(), most=BULK_STEP):
-            doubted = await self._engine.doubts_clock()
-            outcomes = await asyncio.gather(*(self._ring(alarm, under, by_doubted_clock=doubted) for alarm in due))
+            outcomes = await asyncio.gather(*(self._ring(alarm, under) for alarm in due))
             rung += sum(outcomes)
             if not any(outcomes):
                 return rung
         return rung
 
-    async def _ring(self, alarm: Alarm, under: Fence | None, *, by_doubted_clock: bool) -> bool:
+    async def _ring(self, alarm: Alarm, under: Fence | None) -> bool:
         try:
-            ring = Ring(alarm.kind, alarm.subject, by_doubted_clock)
-            return await self._engine.do(alarm.venue_id, ring, origin=CLOCK, under=under)
+            return await self._engine.do(alarm.venue_id, Ring(alarm.kind, alarm.subject), origin=CLOCK, under=under)
         except (StoreAway, Busy, LeaseLost):
             raise
         except Exception:

@@ -13,6 +13,7 @@ import structlog
 
 from dawr.domain import Origin, Venue, VenueId
 from dawr.domain.errors import Refused, UnknownVenue
+from dawr.engine.timekeeping import Timekeeper
 from dawr.operations.loaded import NotLoaded
 from dawr.operations.operation import Operation, R, View
 from dawr.operations.rows import ANSWERS
@@ -67,13 +68,13 @@ class Command(msgspec.Struct, Generic[R], eq=False):
 
 
 async def decide_all(
-    session: Session, batch: list[Command[Any]], now: int, ran_ms: int
+    session: Session, batch: list[Command[Any]], now: int, time: Timekeeper | None = None
 ) -> tuple[list[object], list[Changes]]:
     """Decide a batch and save what it changed. One outcome per command: an exception is that command's alone.
 
-    `ran_ms` is how long the installation ran, by which answers are kept.
+    Where nobody keeps the time, answers are kept by the clock, and it is believed.
     """
-    transactions = _open(session, now, ran_ms)
+    transactions = _open(session, now, time)
     depth = len(batch) + 2
     by_venue: dict[VenueId, list[Command[Any]]] = {}
     for command in batch:
@@ -149,19 +150,28 @@ async def _load(
         transactions[venue_id].absorb(wants[venue_id], rows, depth=depth)
 
 
-def _open(session: Session, now: int, ran_ms: int) -> dict[VenueId, Transaction]:
+def _open(session: Session, now: int, time: Timekeeper | None) -> dict[VenueId, Transaction]:
     error_ms = session.clock_error_ms
+    ran_ms = now if time is None else time.ran_ms
+    is_doubted = time is not None and time.doubts_now()
     return {
         venue_id: Transaction(
-            session.venues[venue_id], head, now=now - error_ms, ran_ms=ran_ms, clock_trusted=not error_ms
+            session.venues[venue_id],
+            head,
+            now=now - error_ms,
+            ran_ms=ran_ms,
+            clock_trusted=not error_ms,
+            clock_doubted=is_doubted,
         )
         for venue_id, head in session.heads.items()
     }
 
 
-async def look_at(session: Session, venue_id: VenueId, view: View[R], now: int, ran_ms: int) -> R | Refused:
+async def look_at(
+    session: Session, venue_id: VenueId, view: View[R], now: int, time: Timekeeper | None = None
+) -> R | Refused:
     """What is seen of a venue in one picture, or the refusal."""
-    transactions = _open(session, now, ran_ms)
+    transactions = _open(session, now, time)
     tx = transactions.get(venue_id)
     if tx is None:
         return UnknownVenue(venue_id)

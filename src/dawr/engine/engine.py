@@ -138,9 +138,12 @@ class Engine:
 
     async def read(self, venue_id: VenueId, view: View[R]) -> R:
         """Look at one consistent picture of a venue, without waiting for writers."""
-        ran_ms = await self.ran_ms()
+        time = self._time
+        if time is not None and not time.has_begun:
+            await time.begin()
         seen = await self._store.read(
-            [venue_id], lambda session: look_at(session, venue_id, view, self._clock(), ran_ms)
+            [venue_id],
+            lambda session: look_at(session, venue_id, view, self._clock(), time),
         )
         if isinstance(seen, Refused):
             raise seen

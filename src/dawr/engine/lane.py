@@ -90,7 +90,7 @@ class Lane:
                 await self._time.begin()
             venues = {command.venue_id for command in batch}
             outcomes, changed = await self._store.transact(
-                venues, lambda session: decide_all(session, batch, self._clock(), self._ran_ms)
+                venues, lambda session: decide_all(session, batch, self._clock(), self._time)
             )
         except Exception as error:  # noqa: BLE001 - whatever it is, it is told to those whose commands it was
             fault = error
@@ -102,11 +102,6 @@ class Lane:
                 await self._each_cache(lambda cache: cache.outdate(changed))
             _resolve(batch, outcomes)
         self._tell(batch, changed, seconds, fault)
-
-    @property
-    def _ran_ms(self) -> int:
-        """How long the installation ran; where nobody counts that, its clock."""
-        return self._clock() if self._time is None else self._time.ran_ms
 
     async def _failed(self, batch: list[Command[Any]], fault: Exception) -> None:
         if isinstance(fault, StoreAway | OutcomeUnknown):

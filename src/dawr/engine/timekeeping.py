@@ -100,6 +100,13 @@ class Timekeeper:
         """Whether the clock is believed. Asked whenever something would end by it."""
         if not self.has_begun:
             await self.begin()
+        return self._judge()
+
+    def doubts_now(self) -> bool:
+        """The same, once it has begun."""
+        return self._judge() is not None
+
+    def _judge(self) -> Doubt | None:
         now, ticks = self._clock(), self._ticks()
         believed, at = self._believed
         doubt = doubt_of(now - believed - (ticks - at), self._is_synchronised)

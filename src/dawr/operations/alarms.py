@@ -23,12 +23,10 @@ from dawr.ports import Wants
 
 
 class Ring(Operation[bool], frozen=True):
-    """Do what is due. False: it was done before, or put off."""
+    """Do what is due. False: it was done before."""
 
     kind: AlarmKind
     subject: str
-    by_doubted_clock: bool = False
-    """Then no visit is over by it, nor while the day is ahead of today: what would end one rings again."""
 
     def wants(self, venue: Venue, wants: Wants) -> None:
         wants.add(ALARMS, AlarmKey(self.kind, self.subject))
@@ -36,10 +34,6 @@ class Ring(Operation[bool], frozen=True):
     def decide(self, tx: Transaction, now: int) -> bool:
         alarm = tx.find(ALARMS, AlarmKey(self.kind, self.subject))
         if alarm is None or alarm.due_at is None or alarm.due_at > now:
-            return False
-        is_doubtful = self.by_doubted_clock or tx.day > tx.venue.today(now)
-        if is_doubtful and self.kind == "enter" and _would_end(tx, self.subject):
-            set_alarm(tx, self.kind, self.subject, now + journeys.LOOKED_AGAIN_MS)
             return False
         set_alarm(tx, self.kind, self.subject, None)
         with suppress(NotFound):  # a desk or queue that the set-up has no more
@@ -97,7 +91,7 @@ def _end_break(tx: Transaction, desk_id: str, now: int) -> None:
     if before.state != "break" or (before.until or 0) > now:
         return
     began_on = service_day(before.since, zone=tx.venue.zone, day_start=tx.venue.day_start)
-    if began_on < tx.day:
+    if tx.is_over(began_on):
         desks.put_closed(tx, desk, now)
     else:
         desks.put_open(tx, desk, before.occupant, now)
@@ -139,11 +133,6 @@ def _enter(tx: Transaction, visit_id: str, now: int) -> None:
         expire_visit(tx, visit, now)
     else:
         enter(tx, visit, now)
-
-
-def _would_end(tx: Transaction, visit_id: str) -> bool:
-    visit = tx.get(VISITS, VisitId(visit_id))
-    return visit.is_open and visit.current is None and journeys.is_over(tx, visit)
 
 
 def _hours(tx: Transaction, queue_id: str, now: int) -> None:

@@ -20,7 +20,7 @@ class Expire(OneVerb, frozen=True):
 class ExpireEnded(Operation[int], frozen=True):
     """Expire one step of tickets in lines that have ended. Says how many: none means done.
 
-    While the venue's day is ahead of today, a clock was wrong: nobody knows yet whose line has ended.
+    Where no day may end nobody knows yet whose line has ended, nor that of an earlier round.
     """
 
     alone: ClassVar[bool] = True
@@ -30,7 +30,7 @@ class ExpireEnded(Operation[int], frozen=True):
         wants.current_lines.add(self.queue_id)
 
     def decide(self, tx: Transaction, now: int) -> int:
-        if tx.day > tx.venue.today(now):
+        if not tx.may_end_days:
             return 0
         line = tx.line(self.queue_id)
         stale = [ticket for ticket in tx.ended_before(line.key) if ticket.is_open and line.has_ended(ticket)]

@@ -71,7 +71,7 @@ def end(
     if visit.is_planned and verb == "finish":
         return _advance(tx, visit, before, after, more=more)
     ended = tx.record(verb, after, before=before, more=more)
-    if not visit.is_planned or for_good or before.day < tx.day:
+    if not visit.is_planned or for_good or tx.is_over(before.day):
         changed = visit.ended(STATE_AFTER[verb], now)
         if visit.is_planned:
             tell(tx, changed)
@@ -144,8 +144,8 @@ def floor_of(tx: Transaction, visit: Visit) -> str | None:
 def is_over(tx: Transaction, visit: Visit) -> bool:
     """Whether the visit's day has ended: that of its tickets, and before the first one, that of its beginning."""
     if visit.ticket_id is not None:
-        return tx.ticket(visit.ticket_id).day < tx.day
-    return service_day(visit.started_at, zone=tx.venue.zone, day_start=tx.venue.day_start) < tx.day
+        return tx.is_over(tx.ticket(visit.ticket_id).day)
+    return tx.is_over(service_day(visit.started_at, zone=tx.venue.zone, day_start=tx.venue.day_start))
 
 
 def must_be_under_way(tx: Transaction, visit: Visit, verb: str) -> None:
@@ -213,7 +213,7 @@ def _advance(tx: Transaction, visit: Visit, before: Ticket, after: Ticket, *, mo
     now = tx.now
     at = next((at for at, stage in enumerate(visit.plan) if stage.ticket_id == before.ticket_id), None)
     done = visit if at is None else visit.with_stage(at, state="completed")
-    is_late = before.day < tx.day and bool(done.next_stages())
+    is_late = tx.is_over(before.day) and bool(done.next_stages())
     choice = Choice([], []) if is_late else choose(tx, done, now, done.next_stages())
     best = choice.best
     finished = tx.record(
@@ -231,7 +231,7 @@ def _advance(tx: Transaction, visit: Visit, before: Ticket, after: Ticket, *, mo
 def _entered(tx: Transaction, visit: Visit, at: int, now: int) -> Visit:
     queue = tx.venue.queue(visit.plan[at].queue)
     held = tx.open_ticket(open_key(queue.id, visit.visitor))
-    if held is not None and tx.line(queue.id).has_ended(held):
+    if held is not None and tx.has_ended(held):
         end(tx, "expire", held, held.after("expire", now), now)
         held = None
     if held is not None and held.state in ADOPTED_STATES:

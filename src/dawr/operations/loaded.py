@@ -25,6 +25,7 @@ from dawr.domain import (
     Visit,
     VisitId,
 )
+from dawr.domain.day import later_of
 from dawr.domain.errors import UnknownTicket
 from dawr.domain.ticket import STATES_IN_LINE
 from dawr.domain.waiting import Exhausted, Waiting, overlaid
@@ -47,9 +48,21 @@ NOTHING = Wants()
 
 
 class Loaded:
-    def __init__(self, venue: Venue, head: Head, *, now: int, ran_ms: int, clock_trusted: bool = True) -> None:
+    def __init__(
+        self,
+        venue: Venue,
+        head: Head,
+        *,
+        now: int,
+        ran_ms: int,
+        clock_trusted: bool = True,
+        clock_doubted: bool = False,
+    ) -> None:
+        today = venue.today(now)
         self.venue = venue
-        self.day: Day = venue.day_at(now, reached=head.day) if clock_trusted else head.day
+        self.day: Day = later_of(head.day, today) if clock_trusted else head.day
+        self.may_end_days = not clock_doubted and self.day <= today
+        """Whether what came on an earlier day is over. Not while the clock is doubted, or was ahead."""
         self.origin: Origin = NOBODY
         self.now = now
         self.ran_ms = ran_ms
@@ -179,6 +192,15 @@ class Loaded:
         if line is None:
             raise LookupError(f"line {key} has tickets but no row")
         return line
+
+    def is_over(self, day: Day) -> bool:
+        """For those who came on it."""
+        return day < self.day and self.may_end_days
+
+    def has_ended(self, ticket: Ticket) -> bool:
+        """Whether a later line took the place of the ticket's."""
+        line = self.line(ticket.queue_id)
+        return line.has_ended(ticket) and (self.may_end_days or ticket.day == line.day)
 
     def first_waiting(self, queue_id: QueueId) -> Ticket | None:
         """The ticket to call next. Two desks asking at once never receive the same one."""

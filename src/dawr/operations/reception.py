@@ -81,7 +81,7 @@ class Transfer(OfTicket[Ticket], frozen=True):
 
 def _must_take(tx: Transaction, queue: Queue, ticket: Ticket, now: int) -> None:
     queue.must_take_people(now, zone=tx.venue.zone)
-    if tx.line(ticket.queue_id).has_ended(ticket):
+    if tx.has_ended(ticket):
         raise LineEnded(ticket.label, "transfer")
     for key in (open_key(queue.id, ticket.visitor), planned_key(queue.id, ticket.visitor)):
         if tx.open_ticket(key) is not None:

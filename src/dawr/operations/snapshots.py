@@ -112,10 +112,9 @@ class LookAtVisitor(View[tuple[Joined, Line]], frozen=True):
 
     def look(self, tx: Transaction, now: int) -> tuple[Joined, Line]:
         queue = tx.venue.queue(self.queue)
-        line = tx.line(queue.id)
         for key in self._keys(queue):
             ticket = tx.open_ticket(key)
-            if ticket is not None and not line.has_ended(ticket):
+            if ticket is not None and not tx.has_ended(ticket):
                 return (standing_of(tx, ticket), tx.line_at(ticket.line_key))
         raise NotInQueue(queue.id)
 

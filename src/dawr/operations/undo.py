@@ -134,7 +134,7 @@ def _begin_timers_again(tx: Transaction, ticket: Ticket, undone: Ticket, now: in
 
 
 def _must_have_room(tx: Transaction, ticket: Ticket, restored: Ticket) -> None:
-    if tx.line(ticket.queue_id).has_ended(restored):
+    if tx.has_ended(restored):
         raise LineEnded(ticket.label, "undo")
     if restored.open_key is not None:
         other = tx.open_ticket(restored.open_key)

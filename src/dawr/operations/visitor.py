@@ -4,7 +4,7 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from dawr.domain import Line, Queue, QueueCode, Ticket, TicketId, Venue, Verb, Visit, VisitId, Why
+from dawr.domain import Queue, QueueCode, Ticket, TicketId, Venue, Verb, Visit, VisitId, Why
 from dawr.domain.errors import InvalidValue, JoinedTooOften
 from dawr.domain.events import NOTHING_MORE
 from dawr.domain.ticket import LARGEST_PARTY, PRIORITIES, checked_visitor, open_key
@@ -52,9 +52,8 @@ class Issue(Operation[Joined], frozen=True):
 
     def decide(self, tx: Transaction, now: int) -> Joined:
         queue, visitor = tx.venue.queue(self.queue), self._name()
-        line = tx.line(queue.id)
         held = tx.open_ticket(open_key(queue.id, visitor))
-        if held is not None and self._keeps(held, line):
+        if held is not None and self._keeps(tx, held):
             return joined(tx, queue, held, ahead=tx.ahead_of(held), already=True)
         if not 0 <= self.priority < PRIORITIES:
             raise InvalidValue("priority", "range", least=0, most=PRIORITIES - 1)
@@ -107,9 +106,9 @@ class Issue(Operation[Joined], frozen=True):
         more = overtaking(tx, self.why, line.people_waiting - ahead) if self.priority else NOTHING_MORE
         return joined(tx, queue, tx.record("issue", ticket, line=line, more=more), ahead=ahead)
 
-    def _keeps(self, held: Ticket, line: Line) -> bool:
+    def _keeps(self, tx: Transaction, held: Ticket) -> bool:
         """Whether the visitor's open ticket is still good."""
-        return not line.has_ended(held)
+        return not tx.has_ended(held)
 
     def _is_counted(self, venue: Venue) -> bool:
         """A restaurant knows its visitors by their mobile numbers, and only those begin with a plus."""
@@ -134,8 +133,8 @@ def _must_not_be_too_often(tx: Transaction, counted: IssuedTo, now: int) -> None
 class Join(Issue, frozen=True):
     """Take a number where a missed call is final: whoever missed theirs and comes back gets a new one."""
 
-    def _keeps(self, held: Ticket, line: Line) -> bool:
-        return held.state != "missed" and super()._keeps(held, line)
+    def _keeps(self, tx: Transaction, held: Ticket) -> bool:
+        return held.state != "missed" and super()._keeps(tx, held)
 
     def _is_counted(self, venue: Venue) -> bool:
         """Whoever joins does so by their mobile number."""
