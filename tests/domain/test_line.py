@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dawr.domain.day import Day
 from dawr.domain.errors import QueueFull
-from dawr.domain.line import COUNTED_STATES, Line
+from dawr.domain.line import COUNTED_STATES, LONGEST_COUNTED_MS, Line
 from dawr.domain.ticket import OPEN_STATES, PRIORITIES, VERBS, State, Ticket, Verb
 from tests.domain.builders import a_line, a_queue, a_ticket
 
@@ -131,6 +131,19 @@ def test_a_finished_service_adds_its_length() -> None:
     line = a_line(serving=1).counting(serving, serving.after("finish", 1_070_000))
 
     assert (line.serving, line.finished, line.services_ms) == (0, 1, 60_000)
+
+
+def test_a_wait_or_service_of_more_than_a_day_is_no_part_of_the_means_nor_of_what_is_undone() -> None:
+    waiting = a_ticket(1)
+    called = waiting.after("call", 1_000_000 + 365 * LONGEST_COUNTED_MS)
+    finished = called.after("finish", 1_000_000 + 730 * LONGEST_COUNTED_MS)
+
+    line = a_line(waiting=(1, 0, 0)).counting(waiting, called)
+    served = line.counting(called, finished)
+
+    assert (line.calls, line.waits_ms, served.finished, served.services_ms) == (1, 0, 1, 0)
+    assert served.uncounting(finished, called, None).services_ms == 0
+    assert line.uncounting(called, waiting, None).waits_ms == 0
 
 
 steps = st.tuples(

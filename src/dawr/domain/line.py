@@ -16,6 +16,7 @@ from dawr.domain.venue import VenueId
 
 ENDED_BY_A_RESET: Final[frozenset[State]] = frozenset({"waiting", "held", "missed"})
 MS_PER_MINUTE = 60_000
+LONGEST_COUNTED_MS: Final = 24 * 60 * MS_PER_MINUTE
 COUNTED_STATES = ("called", "serving", "held", "missed", "finished")
 
 
@@ -123,9 +124,9 @@ class Line(msgspec.Struct, frozen=True):
             if announced:
                 changed["current_number"] = after.number
             changed["calls"] = self.calls + 1
-            changed["waits_ms"] = self.waits_ms + (after.waited_ms or 0)
+            changed["waits_ms"] = self.waits_ms + _counted(after.waited_ms)
         elif after.state == "finished":
-            changed["services_ms"] = self.services_ms + (after.served_ms or 0)
+            changed["services_ms"] = self.services_ms + _counted(after.served_ms)
         return msgspec.structs.replace(self, waiting=waiting, **changed)
 
     def uncounting(self, undone: Ticket, restored: Ticket, current: int | None) -> "Line":
@@ -138,11 +139,11 @@ class Line(msgspec.Struct, frozen=True):
             return msgspec.structs.replace(
                 line,
                 calls=self.calls - 1,
-                waits_ms=self.waits_ms - (undone.waited_ms or 0),
+                waits_ms=self.waits_ms - _counted(undone.waited_ms),
                 current_number=current if self.current_number == undone.number else self.current_number,
             )
         if undone.state == "finished":
-            return msgspec.structs.replace(line, services_ms=self.services_ms - (undone.served_ms or 0))
+            return msgspec.structs.replace(line, services_ms=self.services_ms - _counted(undone.served_ms))
         return line
 
     def _step(self, changed: dict[str, int], waiting: tuple[int, ...], ticket: Ticket, step: int) -> tuple[int, ...]:
@@ -152,3 +153,8 @@ class Line(msgspec.Struct, frozen=True):
         if state in COUNTED_STATES:
             changed[state] = changed.get(state, getattr(self, state)) + step
         return waiting
+
+
+def _counted(ms: int | None) -> int:
+    """Nobody waits or is served for more than a day: a clock was wrong."""
+    return 0 if ms is None or ms > LONGEST_COUNTED_MS else ms
