@@ -12,6 +12,7 @@ from dawr.domain.venue import Unnamed, Venue
 from dawr.engine.clockwork import Sweeper, purge
 from dawr.engine.engine import Engine
 from dawr.operations.operation import Operation
+from dawr.operations.staff import Call
 from dawr.operations.ticket import Joined
 from dawr.operations.visitor import Join, Leave
 from dawr.ports.faults import ClockUntrusted
@@ -19,6 +20,7 @@ from dawr.reliability.idempotency import AnswerKey, Claim, Reply
 from dawr.stores.postgres import PostgresStore
 from tests.builders import a_head, a_queue, a_timekeeper, a_venue
 from tests.stores.databases import PostgresDatabase
+from tests.stores.doing import take
 
 HOUR_MS = 60 * 60 * 1000
 WRONG = [61 * 60_000, 25 * HOUR_MS, -2 * HOUR_MS]
@@ -120,6 +122,42 @@ async def test_while_the_databases_own_clock_is_a_year_wrong_nothing_ends_and_no
     assert await database.rows("SELECT count(*) FROM sessions") == [(1,)]
     assert (await store.time_kept())[1] == pytest.approx(right(), abs=HOUR_MS)
     await closed(engine, store)
+
+
+@pytest.mark.parametrize("error_ms", [365 * 24 * HOUR_MS, -365 * 24 * HOUR_MS])
+async def test_while_the_databases_own_clock_is_a_year_wrong_timers_go_by_what_was_believed(
+    migrated_url: str, error_ms: int
+) -> None:
+    def right() -> int:
+        return now() - error_ms
+
+    store = await PostgresStore.open(migrated_url, clock=right)
+    engine = Engine(store, right, time=a_timekeeper(store, right))
+    venue = a_venue(msgspec.structs.replace(a_queue("lab"), miss_after=60))
+    await store.add_venue(venue, a_head(venue, right()))
+
+    called = await engine.do(venue.id, Call((await take(engine, venue)).ticket_id))
+
+    [(due_at,)] = await PostgresDatabase(migrated_url).rows("SELECT due_at FROM alarms")
+    assert called.issued_at == pytest.approx(right(), abs=HOUR_MS)
+    assert due_at == pytest.approx(right(), abs=HOUR_MS)
+    await closed(engine, store)
+
+
+@pytest.mark.parametrize("error_ms", WRONG)
+async def test_a_host_that_starts_with_a_wrong_clock_goes_by_the_databases(postgres_url: str, error_ms: int) -> None:
+    right, wrong, at_right, _ = await two_hosts(postgres_url, error_ms)
+    await a_timekeeper(right, now).keep()
+
+    def clock() -> int:
+        return now() + error_ms
+
+    engine = Engine(wrong, clock, time=a_timekeeper(wrong, clock, is_synchronised=lambda: False))
+
+    joined = await engine.do(RESTAURANT.id, join("+97433000005"))
+
+    assert joined.ticket.issued_at == pytest.approx(now(), abs=HOUR_MS)
+    await closed(engine, at_right, right, wrong)
 
 
 async def answered(engine: Engine, venue: Venue, joining: Operation[Joined], claim: Claim) -> Reply:

@@ -152,13 +152,15 @@ async def _load(
 
 def _open(session: Session, now: int, time: Timekeeper | None) -> dict[VenueId, Transaction]:
     error_ms = session.clock_error_ms
+    if error_ms:
+        now = now - error_ms if time is None else time.nearer(now, now - error_ms)
     ran_ms = now if time is None else time.ran_ms
     is_doubted = time is not None and time.doubts_now()
     return {
         venue_id: Transaction(
             session.venues[venue_id],
             head,
-            now=now - error_ms,
+            now=now,
             ran_ms=ran_ms,
             clock_trusted=not error_ms,
             clock_doubted=is_doubted,

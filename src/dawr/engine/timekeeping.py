@@ -106,6 +106,14 @@ class Timekeeper:
         """The same, once it has begun."""
         return self._judge() is not None
 
+    def nearer(self, now: int, store_now: int) -> int:
+        """The time, where the store's clock is another one: the store's, which all hosts share, unless that jumped."""
+        believed, at = self._believed
+        expected = believed + self._ticks() - at
+        if abs(store_now - expected) <= MOST_JUMP_MS:
+            return store_now
+        return min(store_now, now, key=lambda clock: abs(clock - expected))
+
     def _judge(self) -> Doubt | None:
         now, ticks = self._clock(), self._ticks()
         believed, at = self._believed
