@@ -129,6 +129,7 @@ KEYS: dict[str, list[Access]] = {
     "desks_of_venue": [("desks_pkey", "venue_id")],
     "alarms_by_key": [("alarms_pkey", "venue_id kind subject")],
     "due_alarms": [("alarms_by_due_time", "due_at")],
+    "ring_far_alarms": [("alarms_by_due_time", "due_at")],
     "purge_alarms": [("alarms_by_due_time", "due_at")],
     "overtakings_by_key": [("overtakings_pkey", "venue_id day")],
     "change_tickets": [("tickets_pkey", "venue_id ticket_id")],

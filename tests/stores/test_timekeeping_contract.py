@@ -1,5 +1,6 @@
 """A clock that is wrong once: answers outlive it, and nothing ends by it while it is doubted."""
 
+import msgspec
 import pytest
 from structlog.testing import capture_logs
 
@@ -7,8 +8,9 @@ from dawr.domain.ticket import State, Ticket
 from dawr.domain.venue import Venue
 from dawr.engine.clockwork import Sweeper, purge, repair_day, reset
 from dawr.engine.engine import Engine
-from dawr.engine.timekeeping import DOUBTED_MS, Timekeeper
-from dawr.operations.admin import ChangeQueue
+from dawr.engine.timekeeping import DAY_MS, DOUBTED_MS, Timekeeper
+from dawr.operations.admin import ChangeQueue, SetUp
+from dawr.operations.desks import OpenDesk
 from dawr.operations.snapshots import LookAtVisitor
 from dawr.operations.staff import Call, Finish
 from dawr.ports import Store
@@ -187,6 +189,23 @@ async def test_who_waits_and_asks_again_keeps_their_place_while_the_clock_is_or_
 
     assert again.ticket_id == seen.ticket.ticket_id == waiting.ticket_id
     assert await state_of(store, venue, waiting) == "waiting"
+
+
+async def test_what_a_clock_that_was_ahead_let_ring_in_a_year_rings_once_the_time_is_believed(
+    machine: Machine, database: Database, store: Store, venue: Venue
+) -> None:
+    lab = msgspec.structs.replace(venue.queue("lab"), miss_after=60)
+    await machine.engine.do(venue.id, SetUp(venue.with_queue(lab)))
+    called = await take(machine.engine, venue)
+    await machine.engine.do(venue.id, OpenDesk("desk-1", "a chance"))
+    await machine.engine.do(venue.id, Call(called.ticket_id))
+    await database.rows(f"UPDATE alarms SET due_at = {machine.clock.now + A_YEAR * DAY_MS} WHERE kind = 'miss'")
+
+    await machine.run()
+    await machine.run()
+
+    assert await state_of(store, venue, called) == "missed"
+    assert await database.rows("SELECT kind FROM alarms WHERE due_at IS NOT NULL") == [("close",)]
 
 
 async def test_a_clock_that_jumped_is_believed_at_once_where_it_is_synchronised(

@@ -12,7 +12,7 @@ import structlog
 from dawr.domain import NOBODY, Alarm, LineKey, Origin, QueueId, VenueId
 from dawr.domain.errors import CannotRepairDay
 from dawr.engine.engine import Engine
-from dawr.engine.timekeeping import Timekeeper
+from dawr.engine.timekeeping import DAY_MS, Timekeeper
 from dawr.operations.admin import Reset
 from dawr.operations.alarms import IsUnwound, Ring, WindUp
 from dawr.operations.clockwork import ExpireEnded
@@ -27,6 +27,8 @@ log = structlog.get_logger("dawr.engine")
 EVERY_SECONDS = 15.0
 RING_SECONDS = 0.25
 MOST_LOOKS = 5
+MOST_AHEAD_MS = 3 * DAY_MS
+"""The longest timer ends with a day, which a change of zone may have put a day ahead."""
 CLOCK = Origin(actor="clock")
 
 
@@ -95,13 +97,14 @@ class Ringer:
 async def purge(store: Store, clock: Clock, time: Timekeeper) -> None:
     """Drop answers and sessions that have expired, and alarms that have rung. It needs no fence: they are nobody's.
 
-    While the clock is doubted, or the store has another one, nothing has expired.
+    While the clock is doubted, or the store has another one, nothing has expired. What such a clock set rings after it.
     """
     while await store.purge_alarms(most=BULK_STEP) == BULK_STEP:
         pass
     now = clock()
     if await time.judge() is not None or await store.put_right(now) != now:
         return
+    await store.ring_far_alarms(now, beyond=now + MOST_AHEAD_MS)
     while await store.purge_answers(time.ran_ms, most=BULK_STEP) == BULK_STEP:
         pass
     while await store.accounts.purge_sessions(now, most=BULK_STEP) == BULK_STEP:

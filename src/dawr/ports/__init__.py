@@ -300,6 +300,9 @@ class Store(Protocol):
     async def purge_alarms(self, *, most: int) -> int:
         """Delete alarms that have rung, and say how many."""
 
+    async def ring_far_alarms(self, now: int, *, beyond: int) -> int:
+        """Let alarms of tickets, desks and visits that are due later than any timer sets ring now. How many."""
+
     async def purge_answers(self, ran_ms: int, *, most: int) -> int:
         """Delete answers that have expired once the installation ran for so long, and say how many."""
 

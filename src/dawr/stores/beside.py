@@ -19,6 +19,9 @@ class RowsBeside(Records, Protocol):
     async def purge_alarms(self, *, most: int) -> int:
         return await self.change_rows("purge_alarms", most)
 
+    async def ring_far_alarms(self, now: int, *, beyond: int) -> int:
+        return await self.change_rows("ring_far_alarms", now, beyond)
+
     async def purge_answers(self, ran_ms: int, *, most: int) -> int:
         return await self.change_rows("purge_answers", ran_ms, most)
 

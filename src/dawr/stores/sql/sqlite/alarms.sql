@@ -19,6 +19,11 @@ SELECT venue_id, kind, subject, due_at FROM alarms WHERE due_at <= ?1 ORDER BY d
 DELETE FROM alarms
 WHERE (venue_id, kind, subject) IN (SELECT venue_id, kind, subject FROM alarms WHERE due_at IS NULL LIMIT ?1);
 
+-- name: ring_far_alarms
+-- Over all venues: what no timer sets so late was set by a clock that was ahead. Hours may begin weeks from now, and a
+-- desk closes when the day ends that it was opened on.
+UPDATE alarms SET due_at = ?1 WHERE due_at > ?2 AND kind NOT IN ('hours', 'close');
+
 -- name: bring_alarms_back
 -- What is due after a day's end was set by a clock that was ahead, but for hours, which may begin days from now.
 -- Desks close when the day ends.
