@@ -235,6 +235,17 @@ async def test_failures_of_a_quarter_of_an_hour_ago_lock_nobody(
     assert await tries_left(store, clinic, aisha, clock.now) == 4
 
 
+async def test_a_step_back_gives_no_try_back_but_failures_of_a_clock_that_was_ahead_count_no_more(
+    engine: Engine, clock: DrivenClock, clinic: Venue, pins: dict[str, str], aisha: Whereabouts
+) -> None:
+    left = []
+    for days in (0, 0, 1, 365):
+        clock.advance(days=-days)
+        left.append((await refusal_of(engine, clinic, typed(nobodys(pins)))).facts["tries_left"])
+
+    assert left == [4, 3, 2, 4]
+
+
 async def test_of_fifty_wrong_pins_at_once_exactly_five_are_counted(
     database: Database, store: Store, clock: DrivenClock, engine: Engine, clinic: Venue
 ) -> None:

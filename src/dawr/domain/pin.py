@@ -21,9 +21,15 @@ MOST_FAILURES: Final = 5
 """Of one visit within the window; then it is locked until staff unlock it."""
 WARNED_AT: Final = 30
 """Failures at one queue within the window."""
+MOST_AHEAD_MS: Final = 24 * 60 * 60 * 1000
 MOST_OF_ADDRESS: Final = 100
 MOST_TRIES: Final = 500
 """To make one: at least half of all PINs are nobody's."""
+
+
+def is_recent(at: int, now: int, within_ms: int) -> bool:
+    """What is stamped more than a day from now was stamped while a clock was ahead."""
+    return -MOST_AHEAD_MS <= now - at < within_ms
 
 
 class Pin(msgspec.Struct, frozen=True):
@@ -42,20 +48,20 @@ class Pin(msgspec.Struct, frozen=True):
 
     def was(self, pin: str, now: int) -> bool:
         """Whether it was this one until a moment ago."""
-        return any(earlier == pin and now - ended < ROTATED_MS for earlier, ended in _rotated(self.rotated))
+        return any(earlier == pin and is_recent(ended, now, ROTATED_MS) for earlier, ended in _rotated(self.rotated))
 
     def earlier(self, now: int) -> list[str]:
         """What it was until a moment ago."""
-        return [pin for pin, ended in _rotated(self.rotated) if now - ended < ROTATED_MS]
+        return [pin for pin, ended in _rotated(self.rotated) if is_recent(ended, now, ROTATED_MS)]
 
     def changed_to(self, pin: str, now: int) -> "Pin":
-        recent = [(earlier, ended) for earlier, ended in _rotated(self.rotated) if now - ended < ROTATED_MS]
+        recent = [(earlier, ended) for earlier, ended in _rotated(self.rotated) if is_recent(ended, now, ROTATED_MS)]
         rotated = msgspec.json.encode([*recent, (self.pin, now)]).decode()
         return msgspec.structs.replace(self, pin=pin, made_at=now, rotated=rotated)
 
     def with_failure(self, now: int) -> tuple["Pin", bool]:
         """One more failure, and whether it is the one that staff are warned by."""
-        recent = [at for at in _failures(self.failures) if now - at < WINDOW_MS]
+        recent = [at for at in _failures(self.failures) if is_recent(at, now, WINDOW_MS)]
         failures = [*recent, now][-WARNED_AT:]
         kept = msgspec.json.encode(failures).decode()
         return msgspec.structs.replace(self, failures=kept), len(recent) == WARNED_AT - 1

@@ -13,7 +13,7 @@ import msgspec
 
 from dawr.domain.errors import NotInPlan, UnknownVisit, VisitInWrongState
 from dawr.domain.overtaking import Why
-from dawr.domain.pin import MOST_FAILURES, WINDOW_MS
+from dawr.domain.pin import MOST_FAILURES, WINDOW_MS, is_recent
 from dawr.domain.queue import Audience, QueueId
 from dawr.domain.secret import hash_of
 from dawr.domain.ticket import Ticket, TicketId, VisitId, checked_visitor
@@ -203,7 +203,8 @@ class Visit(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, pin_failures=None, locked_at=None)
 
     def _failures(self, now: int) -> list[tuple[int, str]]:
-        return [(at, by) for at, by in _decode_failures(self.pin_failures or "[]") if now - at < WINDOW_MS]
+        failures = _decode_failures(self.pin_failures or "[]")
+        return [(at, by) for at, by in failures if is_recent(at, now, WINDOW_MS)]
 
 
 LEAVING_UNDONE_WITHIN_SECONDS: Final = 10
