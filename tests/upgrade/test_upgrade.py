@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from tests.stores.databases import Database, PostgresDatabase, SqliteDatabase
 from tests.upgrade.fill import PASSWORD, Sample, columns_of
 
 HERE = Path(__file__).parent
+A_YEAR_MS = 365 * 24 * 60 * 60 * 1000
 VERSIONS = sorted(file.stem for file in HERE.glob("*.json"))
 MIGRATIONS_OF = {
     "0.1.0": {
@@ -96,7 +98,13 @@ def old(request: pytest.FixtureRequest, tmp_path: Path) -> Old:
 
 @pytest.fixture
 async def upgraded(old: Old) -> AsyncIterator[Upgraded]:
-    """It goes on a minute after the old one stopped."""
+    async with going_on(old) as upgraded:
+        yield upgraded
+
+
+@asynccontextmanager
+async def going_on(old: Old) -> AsyncIterator[Upgraded]:
+    """A minute after the old one stopped."""
     store = await old.database.open()
     await store.migrate()
     clock = DrivenClock(old.sample.now)
@@ -191,6 +199,18 @@ async def test_a_retry_across_the_upgrade_gets_the_same_bytes(upgraded: Upgraded
         again = await upgraded.post(first.path, first.given, by=first.bearer, key=first.key)
         assert (again.status, again.body.decode()) == (first.status, first.body)
         assert again.headers["idempotency-replayed"] == "true"
+
+
+async def test_a_retry_across_the_upgrade_gets_the_same_bytes_though_a_clock_had_been_ahead(old: Old) -> None:
+    await old.database.rows(f"UPDATE events SET at = at + {A_YEAR_MS}")
+
+    async with going_on(old) as upgraded:
+        for first in upgraded.sample.keyed:
+            again = await upgraded.post(first.path, first.given, by=first.bearer, key=first.key)
+            assert again.body.decode() == first.body
+
+    [(believed_at,)] = await old.database.rows("SELECT believed_at FROM installation")
+    assert believed_at is None or believed_at < old.sample.now + A_YEAR_MS // 2
 
 
 async def test_a_visitors_old_link_opens(upgraded: Upgraded) -> None:
