@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from dawr.bootstrap import COMMAND_LINE
-from dawr.domain.errors import CannotRepairDay
+from dawr.domain.errors import CannotRepairDay, QueueFull
 from dawr.domain.ticket import Ticket, TicketId
 from dawr.domain.venue import Venue
 from dawr.engine.clockwork import Sweeper, repair_day
@@ -182,6 +182,21 @@ async def test_a_queue_that_was_full_on_the_day_ahead_takes_people_again(
 
     assert [(await take(engine, venue)).number for _ in range(2)] == [3, 4]
     assert await waits(engine, venue) == ["001", "002", "003", "004"]
+
+
+async def test_what_today_used_of_the_capacity_stays_used(engine: Engine, store: Store, clock: DrivenClock) -> None:
+    venue = await create_venue(store, a_venue(a_queue("lab", capacity=3)))
+    for _ in range(3):
+        await finish(engine, venue, (await take(engine, venue)).ticket_id)
+    clock.advance(days=A_YEAR)
+    await take(engine, venue)
+    clock.advance(days=-A_YEAR)
+
+    await repair(engine, store, venue)
+
+    with pytest.raises(QueueFull):
+        await take(engine, venue)
+    assert await waits(engine, venue) == ["001"]
 
 
 async def test_a_queue_that_gave_no_number_on_the_day_ahead_goes_on_as_it_was(

@@ -98,15 +98,16 @@ class WayBack:
         }
         goes_on = moved[-1]
         if goes_on.day > today:
-            self.lines[goes_on.key] = _counted_anew(self.lines[goes_on.key])
+            used = 0 if latest is None else latest.used
+            self.lines[goes_on.key] = _counted_anew(self.lines[goes_on.key], used)
         newest = {line.day: line.key for line in ahead}
         self.carried = [key for key in newest.values() if key != goes_on.key]
         """Lines whose people go on in another one; those of earlier rounds were ended by a reset."""
 
 
-def _counted_anew(line: Line) -> Line:
-    """What was given on a day ahead is no part of today's capacity."""
-    return msgspec.structs.replace(line, used_before=line.begins_behind - line.last_number)
+def _counted_anew(line: Line, used: int) -> Line:
+    """What was given on a day ahead is no part of today's capacity, of which so much is used."""
+    return msgspec.structs.replace(line, used_before=used + line.begins_behind - line.last_number)
 
 
 def _waiting(tx: Transaction, key: LineKey) -> list[Ticket]:
