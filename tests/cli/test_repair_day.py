@@ -74,9 +74,11 @@ def test_while_the_clock_is_doubted_somebody_says_which_day_it_is(
     refused = repair(embedded)
     day = refused.complained.rpartition("--today ")[2].partition(";")[0]
     other = repair(embedded, "--today", "2020-02-02")
+    no_date = repair(embedded, "--today", "tomorrow")
     done = repair(embedded, "--today", day)
 
     assert doubt.startswith("The clock of this machine is ")
     assert f"\nError: The clock of this machine jumped and is not synchronised. If today is {day}" in refused.complained
     assert f"Error: The clock of this machine says that today is {day} at clinic" in other.complained
+    assert "Error: tomorrow is not a date: write it like 2026-11-15." in no_date.complained
     assert done.said == f"Venue clinic was at 2999-01-01, and is at {day} again.\n"

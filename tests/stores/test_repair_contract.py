@@ -1,5 +1,7 @@
 """A venue whose day is ahead of today is brought back: nobody who waits is lost, and no number is given twice."""
 
+from collections.abc import AsyncIterator
+
 import msgspec
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -11,13 +13,14 @@ from dawr.domain.ticket import Ticket, TicketId
 from dawr.domain.venue import Venue
 from dawr.engine.clockwork import Sweeper, repair_day
 from dawr.engine.engine import Engine
+from dawr.engine.timekeeping import Timekeeper
 from dawr.operations.admin import Reset, SetUp
 from dawr.operations.desks import OpenDesk
 from dawr.operations.repair import MOST_DAYS, Repaired
 from dawr.operations.snapshots import LookAtQueue
 from dawr.operations.staff import Call, Finish, Hold, Miss, Start
 from dawr.ports import Store
-from tests.builders import DrivenClock, a_queue, a_timekeeper, a_venue, call_next, issue
+from tests.builders import DrivenClock, a_queue, a_venue, call_next, issue
 from tests.stores.databases import Database
 from tests.stores.doing import (
     begin_visit,
@@ -199,6 +202,24 @@ async def test_what_today_used_of_the_capacity_stays_used(engine: Engine, store:
     assert await waits(engine, venue) == ["001"]
 
 
+async def test_where_more_people_would_be_carried_than_at_once_the_day_is_not_repaired_and_nobody_is_lost(
+    engine: Engine, store: Store, clock: DrivenClock, venue: Venue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dawr.operations.repair.MOST_CARRIED", 2)
+    await take(engine, venue)
+    clock.advance(days=A_YEAR)
+    people = [await take(engine, venue) for _ in range(3)]
+    clock.advance(days=-A_YEAR)
+
+    with pytest.raises(CannotRepairDay) as refused:
+        await repair(engine, store, venue)
+    await engine.do(venue.id, Call(people[0].ticket_id))
+    repaired = await repair(engine, store, venue)
+
+    assert (refused.value.facts["why"], refused.value.facts["count"]) == ("too-many", 2)
+    assert len(repaired.carried) == 2
+
+
 async def test_a_queue_that_gave_no_number_on_the_day_ahead_goes_on_as_it_was(
     engine: Engine, store: Store, clock: DrivenClock, venue: Venue
 ) -> None:
@@ -270,17 +291,39 @@ async def test_a_clock_that_is_behind_is_not_taken_for_a_day_that_is_ahead(
     assert (refused.value.facts["why"], refused.value.facts["count"]) == ("clock-behind", 8)
 
 
-async def test_nothing_is_repaired_by_a_clock_that_is_doubted(store: Store, clock: DrivenClock, venue: Venue) -> None:
-    time = a_timekeeper(store, lambda: clock.now, is_synchronised=lambda: False)
-    time._ticks = DrivenClock()
-    engine = Engine(store, clock, time=time)
-    await take(engine, venue)
+async def test_nothing_is_repaired_by_a_clock_that_is_doubted(
+    doubting: Engine, store: Store, clock: DrivenClock, venue: Venue
+) -> None:
+    await doubting.doubt()
+    clock.advance(days=2 * A_YEAR)
+    await take(doubting, venue)
     clock.advance(days=-A_YEAR)
 
     with pytest.raises(CannotRepairDay) as refused:
-        await repair(engine, store, venue)
+        await repair(doubting, store, venue)
 
     assert refused.value.facts["why"] == "clock-doubted"
+
+
+async def test_nobody_confirms_the_date_of_a_clock_that_went_back(
+    doubting: Engine, store: Store, clock: DrivenClock, venue: Venue
+) -> None:
+    taken = await take(doubting, venue)
+    clock.advance(days=-A_YEAR)
+    today = venue.today(clock.now)
+
+    with pytest.raises(CannotRepairDay) as refused:
+        await repair_day(doubting, store, venue.id, epoch=NEW_EPOCH, today=today)
+
+    assert refused.value.facts["why"] == "clock-went-back"
+    assert (await stored_head(store, venue)).day == taken.day
+
+
+@pytest.fixture
+async def doubting(store: Store, clock: DrivenClock) -> AsyncIterator[Engine]:
+    """It stands on a machine that nobody synchronises."""
+    engine = Engine(store, clock, time=Timekeeper(store, clock, DrivenClock(), lambda: False))
+    yield engine
     await engine.stop()
 
 

@@ -22,6 +22,13 @@ def service_day(now: int, *, zone: str, day_start: int) -> Day:
     return Day(started.astimezone(_zone(zone)).date().isoformat())
 
 
+def is_date(text: str) -> bool:
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
+
+
 def later_of(reached: Day, computed: Day) -> Day:
     return max(reached, computed)
 

@@ -9,10 +9,11 @@ from collections.abc import Iterable
 
 import structlog
 
-from dawr.domain import NOBODY, Alarm, LineKey, Origin, QueueId, VenueId
+from dawr.domain import NOBODY, Alarm, Day, LineKey, Origin, QueueId, VenueId
+from dawr.domain.day import is_date
 from dawr.domain.errors import CannotRepairDay
 from dawr.engine.engine import Engine
-from dawr.engine.timekeeping import DAY_MS, Timekeeper
+from dawr.engine.timekeeping import DAY_MS, Doubt, Timekeeper
 from dawr.operations.admin import Reset
 from dawr.operations.alarms import IsUnwound, Ring, WindUp
 from dawr.operations.clockwork import ExpireEnded
@@ -27,6 +28,7 @@ log = structlog.get_logger("dawr.engine")
 EVERY_SECONDS = 15.0
 RING_SECONDS = 0.25
 MOST_LOOKS = 5
+LONGEST_SAID = 32
 MOST_AHEAD_MS = 3 * DAY_MS
 """The longest timer ends with a day, which a change of zone may have put a day ahead."""
 CLOCK = Origin(actor="clock")
@@ -146,12 +148,21 @@ async def repair_day(
     for _ in range(MOST_LOOKS):
         venue, _ = await engine.read(venue_id, LookAtVenue())
         day = venue.today(engine.now())
-        if today is None and await engine.doubts_clock():
-            raise CannotRepairDay(venue.slug, "clock-doubted", day=day)
-        if today not in {None, day}:
-            raise CannotRepairDay(venue.slug, "other-day", day=day)
+        _must_be_today(venue.slug, day, await engine.doubt(), said=today)
         lines = [key for queue in venue.queues for key in await store.lines_since(venue_id, queue.id, day)]
         repaired = await engine.do(venue_id, RepairDay(epoch, tuple(lines)), origin=origin)
         if repaired is not None:
             return repaired
     raise Busy
+
+
+def _must_be_today(venue: str, day: Day, doubt: Doubt | None, *, said: str | None) -> None:
+    """A clock that is behind what it said last is not confirmed by somebody who reads that date from it."""
+    if said is not None and not is_date(said):
+        raise CannotRepairDay(venue, "no-date", said=said[:LONGEST_SAID])
+    if said not in {None, day}:
+        raise CannotRepairDay(venue, "other-day", day=day)
+    if doubt is not None and doubt.days < 0:
+        raise CannotRepairDay(venue, "clock-went-back", day=day)
+    if doubt is not None and said is None:
+        raise CannotRepairDay(venue, "clock-doubted", day=day)

@@ -16,7 +16,7 @@ from dawr.domain.errors import Refused, UnknownVenue
 from dawr.domain.venue import clinic_among
 from dawr.engine.deciding import Command, look_at
 from dawr.engine.lane import Cached, Lane, Listener
-from dawr.engine.timekeeping import Timekeeper
+from dawr.engine.timekeeping import Doubt, Timekeeper
 from dawr.engine.venue_names import VenueNames
 from dawr.operations.operation import Operation, R, View
 from dawr.ports import Clock, Session, Store
@@ -250,9 +250,12 @@ class Engine:
         """By the clock that decides."""
         return self._clock()
 
+    async def doubt(self) -> Doubt | None:
+        """Why nothing may end by the clock now. Without a timekeeper it is believed."""
+        return None if self._time is None else await self._time.judge()
+
     async def doubts_clock(self) -> bool:
-        """Whether nothing may end by the clock now. Without a timekeeper it is believed."""
-        return self._time is not None and await self._time.judge() is not None
+        return await self.doubt() is not None
 
     @property
     def depth(self) -> int:

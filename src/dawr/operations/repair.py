@@ -23,6 +23,7 @@ from dawr.ports import Search, Wants
 MOST_DAYS: Final = 7
 """On more days than this no clock was ahead: it is behind now."""
 MOST_CARRIED: Final = 10_000
+"""Of one line, in one transaction."""
 WAITS: Final = " ".join(sorted(ENDED_BY_A_RESET))
 
 
@@ -111,7 +112,10 @@ def _counted_anew(line: Line, used: int) -> Line:
 
 
 def _waiting(tx: Transaction, key: LineKey) -> list[Ticket]:
-    return tx.search(Search("open", (*key, PRIORITIES, 0, WAITS, MOST_CARRIED)))
+    found = tx.search(Search("open", (*key, PRIORITIES, 0, WAITS, MOST_CARRIED + 1)))
+    if len(found) > MOST_CARRIED:
+        raise CannotRepairDay(tx.venue.slug, "too-many", queue=key.queue_id, count=MOST_CARRIED)
+    return found
 
 
 def _carry(tx: Transaction, stored: Ticket, line: Line, now: int) -> Carried:
