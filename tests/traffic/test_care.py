@@ -122,6 +122,22 @@ async def test_a_clock_that_jumped_a_year_ahead_deletes_nothing_by_it(
     assert await rows_of(database, "SELECT count(*) FROM traffic_hours") == [(2,)]
 
 
+@pytest.mark.parametrize("waited", ["TRUSTED_SECONDS", "DOUBTED_SECONDS"])
+async def test_how_long_a_clock_must_have_been_right_depends_on_whether_it_is_synchronised(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, waited: str
+) -> None:
+    for seconds in ("TRUSTED_SECONDS", "DOUBTED_SECONDS"):
+        monkeypatch.setattr(care_module, seconds, 0.0 if seconds == waited else 3600.0)
+    looked = await care_of(database, tmp_path)
+    looked.synchronised = waited == "TRUSTED_SECONDS"
+
+    nights = asyncio.create_task(looked.care.go_on(looked.fence))
+
+    await until(lambda: looked.care._night_at is not None)
+    nights.cancel()
+    await asyncio.wait([nights])
+
+
 async def test_a_clock_that_nobody_synchronises_deletes_nothing_for_longer(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

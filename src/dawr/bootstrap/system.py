@@ -26,9 +26,9 @@ def ticks() -> int:
     return time.monotonic_ns() // 1_000_000
 
 
-def is_synchronised() -> bool:
+def is_synchronised(system: object | None = None) -> bool:
     """Whether the system says so of its clock. One that cannot be asked does not."""
-    ask = getattr(ctypes.CDLL(None), "adjtimex", None)
+    ask = getattr(ctypes.CDLL(None) if system is None else system, "adjtimex", None)
     # A larger piece of memory than any system's struct of this name; all nought, so that nothing is changed.
     return ask is not None and 0 <= ask(ctypes.create_string_buffer(512)) < TIME_ERROR
 
