@@ -3,7 +3,7 @@
 from dawr.domain.venue import Venue
 from dawr.operations.alarms import Ring, WindUp
 from dawr.operations.desks import BreakDesk, CloseDesk, OpenDesk
-from tests.operations.line_model import No, Plain, Row
+from tests.operations.line_model import No, Plain, Row, line_of
 from tests.operations.pin_model import PinModel
 
 MOST_MISSES = 3
@@ -57,9 +57,6 @@ class DeskModel(PinModel):
         due_at = self.alarms.get((kind, subject))
         if due_at is None or due_at > self.now:
             return False
-        if kind == "enter" and self._is_ahead() and self._is_parked(subject) and self._is_over(self.visits[subject]):
-            self._alarm(kind, subject, self.now + 20_000)
-            return False
         self._alarm(kind, subject, None)
         rings = {
             "miss": self._ring_miss,
@@ -86,7 +83,7 @@ class DeskModel(PinModel):
 
     def _ring_hold(self, ticket_id: str) -> None:
         ticket = self.tickets[ticket_id]
-        if ticket["state"] == "held" and not self._has_ended(ticket):
+        if ticket["state"] == "held" and line_of(ticket) == self.current(ticket["queue_id"]):
             self._verb(ticket, "resume")
 
     def _ring_break(self, desk: str) -> None:
@@ -94,7 +91,7 @@ class DeskModel(PinModel):
         row = self._desk(desk)
         if row["state"] != "break" or row["until"] > self.now:
             return
-        if self._date(row["since"]) < self.day():
+        if self._day_is_over(self._date(row["since"])):
             self._close_desk(desk)
         else:
             self._open_desk(desk, row["occupant"])

@@ -23,6 +23,7 @@ Seen = tuple[int, str, str | None, str | None, int, str | None, Row]
 
 OFFSET_MS = 3 * 60 * 60 * 1000
 DAY_START_MS = 5 * 60 * 60 * 1000
+DAY_MS = 24 * 60 * 60 * 1000
 ENDED = {"finished", "left", "expired"}
 NEAR_TURN = 3
 NOT_LATER = {"call", "rejoin", "hold", "resume", "prioritize"}
@@ -101,8 +102,8 @@ class LineModel:
             **{state: states.count(state) for state in ("called", "serving", "held", "missed", "finished")},
             "current_number": self.shown.get(key),
             "calls": len(calls),
-            "waits_ms": sum(waited for _, waited in calls),
-            "services_ms": sum(took for _, took in self.services.get(key, [])),
+            "waits_ms": sum(waited for _, waited in calls if waited <= DAY_MS),
+            "services_ms": sum(took for _, took in self.services.get(key, []) if took <= DAY_MS),
             "begins_behind": 0,
         }
 
@@ -276,7 +277,13 @@ class LineModel:
     def _has_ended(self, ticket: Row) -> bool:
         """Its line; but who was called before a reset is still served."""
         _, day, number = self.current(ticket["queue_id"])
-        return ticket["day"] < day or (ticket["round"] < number and ticket["state"] in {"waiting", "held", "missed"})
+        if ticket["day"] < day:
+            return self._day_is_over(ticket["day"])
+        return ticket["round"] < number and ticket["state"] in {"waiting", "held", "missed"}
+
+    def _day_is_over(self, day: str) -> bool:
+        """Nobody knows while the day that was reached has not come yet."""
+        return day < self.day() and not self._is_ahead()
 
     def _wait_minutes(self, queue: str, key: LineId, ahead: int) -> int:
         line = self.line(key)

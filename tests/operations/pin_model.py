@@ -2,7 +2,7 @@
 
 from dawr.domain.pin import new_pin
 from dawr.operations.pins import Done, GivePin, RenewPins, RotatePin, VerifyPin
-from tests.operations.line_model import No, Plain, Row
+from tests.operations.line_model import DAY_MS, No, Plain, Row
 from tests.operations.reception_model import ReceptionModel
 
 WINDOW_MS = 15 * 60_000
@@ -115,12 +115,12 @@ class PinModel(ReceptionModel):
             return None
         if queue in todays and self._was_a_moment_ago(queue, pin):
             return "pin-rotated"
-        if attempt not in {by for at, by in visit["failures"] if self.now - at < WINDOW_MS}:
+        if attempt not in {by for at, by in visit["failures"] if -DAY_MS <= self.now - at < WINDOW_MS}:
             self._count_failure(visit, queue, attempt)
         return "pin-of-another-clinic" if pin in todays.values() else "pin-wrong"
 
     def _count_failure(self, visit: Row, queue: str, attempt: str) -> None:
-        recent = [[at, by] for at, by in visit["failures"] if self.now - at < WINDOW_MS]
+        recent = [[at, by] for at, by in visit["failures"] if -DAY_MS <= self.now - at < WINDOW_MS]
         visit["failures"] = [*recent, [self.now, attempt]]
         self._happened("pin.failed", queue, visit=visit["visit_id"])
         if len(self._failures(visit, by_name=False)) >= MOST_FAILURES:
@@ -128,14 +128,14 @@ class PinModel(ReceptionModel):
             self._tell("visit.locked", visit)
         row = self._todays_pins().get(queue)
         if row is not None:
-            failures = [at for at in row["failures"] if self.now - at < WINDOW_MS]
+            failures = [at for at in row["failures"] if -DAY_MS <= self.now - at < WINDOW_MS]
             row["failures"] = [*failures, self.now][-WARNED_AT:]
             if len(failures) == WARNED_AT - 1:
                 self._happened("pin.warned", queue)
 
     def _failures(self, visit: Row, *, by_name: bool) -> list[str]:
         """Of those who knew the visitor's name alone, or of the others: nobody is locked out by their name."""
-        recent = [by for at, by in visit["failures"] if self.now - at < WINDOW_MS]
+        recent = [by for at, by in visit["failures"] if -DAY_MS <= self.now - at < WINDOW_MS]
         return [by for by in recent if by.startswith("~") == by_name]
 
     def _must_sit_at(self, queue: str, *, is_manager: bool) -> None:
@@ -154,7 +154,7 @@ class PinModel(ReceptionModel):
         if row is None:
             self._new_pin(queue, pin)
         else:
-            recent = [[earlier, ended] for earlier, ended in row["rotated"] if self.now - ended < ROTATED_MS]
+            recent = [[earlier, ended] for earlier, ended in row["rotated"] if -DAY_MS <= self.now - ended < ROTATED_MS]
             row |= {"rotated": [*recent, [row["pin"], self.now]], "pin": pin, "made_at": self.now}
         self._happened("pin.rotated", queue)
 
@@ -165,7 +165,7 @@ class PinModel(ReceptionModel):
         """Made of chance, as the code makes it; that nobody else has it is looked at here."""
         todays = [row["pin"] for row in self._todays_pins().values()]
         mine = self.pins.get(queue, {"pin": "none", "rotated": []})
-        earlier = [pin for pin, ended in mine["rotated"] if self.now - ended < ROTATED_MS]
+        earlier = [pin for pin, ended in mine["rotated"] if -DAY_MS <= self.now - ended < ROTATED_MS]
         pin = new_pin(chance, 2, todays, [mine["pin"], *earlier])
         assert pin not in todays
         assert pin not in earlier
@@ -173,7 +173,7 @@ class PinModel(ReceptionModel):
 
     def _was_a_moment_ago(self, queue: str, pin: str) -> bool:
         rotated = self.pins[queue]["rotated"] if queue in self._todays_pins() else []
-        return any(earlier == pin and self.now - ended < ROTATED_MS for earlier, ended in rotated)
+        return any(earlier == pin and -DAY_MS <= self.now - ended < ROTATED_MS for earlier, ended in rotated)
 
     def _todays_pins(self) -> dict[str, Row]:
         return {queue: row for queue, row in self.pins.items() if row["day"] == self.day()}

@@ -80,7 +80,7 @@ class VisitModel(LineModel):
             self._advance(visit, ticket)
         else:
             self._change(ticket, verb)
-            if visit["stages"] is None or for_good or ticket["day"] < self.day():
+            if visit["stages"] is None or for_good or self._day_is_over(ticket["day"]):
                 self._end_visit(visit, VERBS[verb][1])
             else:
                 self._alarm("enter", visit["visit_id"], self._end_of_day())
@@ -97,7 +97,7 @@ class VisitModel(LineModel):
     def _advance(self, visit: Row, ticket: Row) -> None:
         self._set_stage(visit, self._stage_with(visit, ticket), state="completed")
         ats = self._next_stages(visit)
-        is_late = bool(ats) and ticket["day"] < self.day()
+        is_late = bool(ats) and self._day_is_over(ticket["day"])
         candidates = [] if is_late else self._candidates(visit, ats)
         best = best_of(candidates)
         self._change(ticket, "finish", more={} if best is None else {"next": best["queue_id"]})
@@ -313,7 +313,7 @@ class VisitModel(LineModel):
     def _is_over(self, visit: Row) -> bool:
         """Its day is that of its tickets; of one without any, that of the moment when it began."""
         ticket = self.tickets.get(visit["ticket_id"] or "")
-        return (self._date(visit["started_at"]) if ticket is None else ticket["day"]) < self.day()
+        return self._day_is_over(self._date(visit["started_at"]) if ticket is None else ticket["day"])
 
     def _behind(self, link: Link) -> Row:
         visit = self._visit(link.visit_id)
