@@ -251,7 +251,7 @@ def test_an_operation_that_is_refused_late_leaves_nothing_behind(operation: Oper
 
 def test_a_repair_of_the_day_that_is_refused_late_leaves_nothing_behind() -> None:
     lines = tuple(line.key for line in lines_of(STORED))
-    waiting = {Search("open", (*key, PRIORITIES, 0, WAITS, MOST_CARRIED)) for key in lines}
+    waiting = {Search("open", (*key, PRIORITIES, 0, WAITS, MOST_CARRIED + 1)) for key in lines}
     wants = msgspec.structs.replace(everything(), searches=waiting)
     tx = a_transaction(wants)
     before = (state_of(tx), tx.day, tx.epoch, tx.line(LAB))
