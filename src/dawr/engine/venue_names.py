@@ -53,6 +53,7 @@ class VenueNames:
         if found is not None:
             self._keep(self._ids, name, found)
         elif met == self._met:
+            self._forget_old_misses(until - MISSED_SECONDS)
             self._keep(self._missed, name, until)
         return found
 
@@ -67,6 +68,11 @@ class VenueNames:
         self._missed.clear()
         self._keep(self._ids, slug, venue_id)
         self._keep(self._slugs, venue_id, slug)
+
+    def _forget_old_misses(self, now: float) -> None:
+        """They stand in the order of their ends."""
+        while self._missed and self._missed[name := next(iter(self._missed))] <= now:
+            del self._missed[name]
 
     async def _called(self, name: str) -> dict[str, VenueId]:
         """A name that could be nobody's is looked for nowhere: no database need understand it."""
