@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from tests.cli.databases import rows_of
-from tests.running import Client, DawrServer, Finished, at_once, dawr, dawr_process, venue_document
+from tests.running import Client, DawrServer, Finished, at_once, dawr, dawr_process, set_up, venue_document
 
 
 class Installation(msgspec.Struct, frozen=True):
@@ -17,6 +17,11 @@ class Installation(msgspec.Struct, frozen=True):
 
     def dawr(self, *arguments: str | Path, stdin: str = "", **more: str) -> Finished:
         return dawr(*arguments, stdin=stdin, **{**self.settings, **more})
+
+    def set_up(self, *arguments: str | Path, stdin: str = "") -> str:
+        """What a command that has to succeed said."""
+        settings: dict[str, Any] = {**self.settings}
+        return set_up(*arguments, stdin=stdin, **settings)
 
     def dawr_process(self, *arguments: str | Path, stdin: str = "", **more: str) -> Finished:
         return dawr_process(*arguments, stdin=stdin, **{**self.settings, **more})

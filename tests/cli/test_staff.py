@@ -72,11 +72,11 @@ def test_the_same_is_done_while_the_server_runs(embedded: Installation) -> None:
 
 def test_the_history_says_that_it_came_from_the_command_line(installation: Installation) -> None:
     installation.create_venue()
-    add(installation, "amna", "owner")
-    installation.dawr("staff", "role", "amna", "owner")
-    add(installation, "basma", "staff")
-    installation.dawr("staff", "disable", "basma")
-    installation.dawr("staff", "enable", "basma")
+    for name, role in (("amna", "owner"), ("basma", "staff")):
+        installation.set_up("staff", "add", name, "--role", role, "--password-stdin", stdin=PASSWORD)
+        installation.set_up("staff", "role", name, role)
+    installation.set_up("staff", "disable", "basma")
+    installation.set_up("staff", "enable", "basma")
 
     events = installation.rows("SELECT kind, actor FROM events ORDER BY version")
 
