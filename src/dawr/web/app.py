@@ -194,6 +194,8 @@ class App:
             await stream.send_to(raw.scope, raw.receive, send, headers)
         finally:
             count_if_unanswered(raw.scope)
+            # As with an answer: the scope and its cycle hold each other, and would wait for the garbage collector.
+            raw.scope.pop("extensions", None)
 
     async def _send(self, response: Response, raw: RawRequest, send: Send) -> None:
         if response.kind is not JSON:
