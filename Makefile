@@ -3,6 +3,10 @@
 PYTHON ?= python3
 PORT ?= 8787
 JOBS ?= 5
+# The commit that `make bench-gate` compares with, named in docs/performance.md too, the least ratio, and how often both take turns.
+REV ?= c036407
+BAR ?= 0.97
+ROTATIONS ?= 40
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt
@@ -14,7 +18,7 @@ AT_ONCE := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install setup demo quick test test-slow check bench prove screenshots clean programs
+.PHONY: help install setup demo quick test test-slow check bench bench-gate prove screenshots clean programs
 .SILENT:
 .SUFFIXES:
 .DELETE_ON_ERROR:
@@ -67,6 +71,9 @@ bench: .venv/.installed programs ## Measure the engine, the edge, journeys, time
 	$(BIN)/python -m benchmarks.moving
 	$(BIN)/python -m benchmarks.traffic
 	$(BIN)/python -m benchmarks.pages
+
+bench-gate: .venv/.installed ## Compare the speed of `enter` with that of a fixed commit (REV=, BAR=, ROTATIONS=)
+	$(BIN)/python -m benchmarks.gate --rev $(REV) --fail-under $(BAR) --rotations $(ROTATIONS)
 
 screenshots: .venv/.installed programs ## Take a picture of every page in every state (into build/screenshots)
 	$(BIN)/python -m tests.browser.screenshots

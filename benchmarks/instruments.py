@@ -16,7 +16,7 @@ from dawr.observe.metrics import families
 from dawr.observe.metrics.metrics import Metrics
 from dawr.observe.metrics.region import Region
 from dawr.observe.operation_log import log_committed
-from dawr.ports import Changes
+from dawr.ports import Batch, Changes
 from tests.builders import issue
 from tests.operations.clinic import a_transaction, decided, everything
 
@@ -47,11 +47,11 @@ def lines() -> dict[str, Callable[[], object]]:
     counted = AccessLog(nothing, time.time_ns)
     counted.count = Metrics().answered
     buffer = LogBuffer(nothing, time.time_ns)
-    changes = a_batch()
+    batch = Batch(EVENTS_OF_A_BATCH, 0.004, [a_batch()], [])
     return {
         "access line": lambda: log.record("POST", "/api/v1/queue/enter", 200, began, "5" * 32),
         "access line and its counts": lambda: counted.record("POST", "/api/v1/queue/enter", 200, began, "5" * 32),
-        f"lines of a batch of {EVENTS_OF_A_BATCH} joins": lambda: log_committed(buffer, [changes], str),
+        f"lines of a batch of {EVENTS_OF_A_BATCH} joins": lambda: log_committed(buffer, batch, str),
     }
 
 

@@ -108,12 +108,12 @@ async def claim_only(records: Records, load: Load) -> Run:
 
 
 async def run_new(records: Records, load: Load) -> Run:
-    idempotency = Idempotency(records, now)
+    idempotency = Idempotency(records, now, secret=b"a benchmark")
     return await measure(_new_keys(load), partial(_run, idempotency), load)
 
 
 async def replay(records: Records, load: Load) -> Run:
-    idempotency = Idempotency(records, now)
+    idempotency = Idempotency(records, now, secret=b"a benchmark")
     used = _new_keys(load)[:100]
     for key in used:
         await _run(idempotency, key)

@@ -19,7 +19,8 @@ from dawr.traffic.database import Database, Transaction
 from dawr.traffic.event import Event, encoded, hour_of
 from dawr.traffic.postgres import PostgresDatabase
 from dawr.traffic.shipping import Shipper
-from dawr.traffic.spool import ENDING, HEADER, framed
+from dawr.traffic.spool import framed
+from dawr.traffic.spool_file import HEADER, SPOOL_ENDING
 from dawr.traffic.sqlite import SqliteDatabase
 from tests.traffic.builders import an_event
 
@@ -93,7 +94,7 @@ class Counting:
     async def count(self, lines: bytes) -> Counted:
         """What a process wrote down before it ended."""
         self._spools.mkdir(exist_ok=True)
-        (self._spools / f"{hour_of(now()):013}-{next(NAMES)}{ENDING}").write_bytes(HEADER + lines)
+        (self._spools / f"{hour_of(now()):013}-{next(NAMES)}{SPOOL_ENDING}").write_bytes(HEADER + lines)
         self._timed.taken.clear()
         worked, began = time.process_time(), time.perf_counter()
         shipped = await self._shipper.ship()

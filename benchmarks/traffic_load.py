@@ -5,7 +5,6 @@ has shipped and removed them.
 """
 
 import asyncio
-import os
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,12 +16,13 @@ import msgspec
 from benchmarks.http import BODY, CONNECTIONS, PATH, ask_by
 from benchmarks.http_callers import HttpLoad
 from benchmarks.load import Run
+from benchmarks.processor_time import children_of, processor_seconds
 from dawr.bootstrap.system import now, ticks
 from dawr.bootstrap.traffic import traffic_read
 from dawr.settings import Settings
 from dawr.traffic.database import Database, DatabaseAway
 from dawr.traffic.directory import TrafficDirectory, traffic_in
-from dawr.traffic.spool import HEADER
+from dawr.traffic.spool_file import HEADER
 from dawr.traffic.spool_reader import spools_in
 from dawr.traffic.status import status
 from tests.running import DawrServer, dawr_process, venue_document
@@ -58,9 +58,9 @@ class Served:
 
     async def enter(self, seconds: float) -> Entered:
         linking = asyncio.create_task(self._link_for_ever())
-        began = _worked_seconds(self._server.pid)
+        began = processor_seconds(self._server.pid)
         run = await ask_by(HttpLoad(self._server.port, CONNECTIONS, seconds, PATH, BODY, next(NUMBERS)))
-        worked = _worked_seconds(self._server.pid) - began
+        worked = processor_seconds(self._server.pid) - began
         linking.cancel()
         self._link()
         lines = self._new_lines()
@@ -87,10 +87,10 @@ class Served:
 
     def worked_by_traffic_process(self) -> float:
         """Microseconds of a processor for each line since it began, and for its own start."""
-        return 1e6 * _worked_seconds(self._traffic_pid()) / self._lines
+        return 1e6 * processor_seconds(self._traffic_pid()) / self._lines
 
     def _traffic_pid(self) -> int:
-        [pid] = [pid for pid in _children(self._server.pid) if PROGRAM in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        [pid] = [pid for pid in children_of(self._server.pid) if PROGRAM in Path(f"/proc/{pid}/cmdline").read_bytes()]
         return pid
 
     async def _link_for_ever(self) -> None:
@@ -133,14 +133,3 @@ async def served(directory: Path, *, traffic: str = "on", database_url: str = ""
 
 def _clinic() -> str:
     return venue_document({"id": "lab"})
-
-
-def _children(pid: int) -> list[int]:
-    tasks = Path(f"/proc/{pid}/task").iterdir()
-    return [int(child) for task in tasks for child in (task / "children").read_text(encoding="ascii").split()]
-
-
-def _worked_seconds(pid: int) -> float:
-    """Of a processor, in the program and in the system for it."""
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
