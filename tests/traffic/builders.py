@@ -30,6 +30,7 @@ def an_event(
     counted_only: bool = False,
     hash_before: str = "",
     is_repeatable: bool = True,
+    is_stream: bool = False,
 ) -> Event:
     """The number is its request id: two of the same number, visitor and time are the same request."""
     visitor = visitor or f"{number % 1000:016x}"
@@ -49,6 +50,7 @@ def an_event(
         outcome=outcome_of(status, by_rule=by_rule),
         counted_only=counted_only,
         is_repeatable=is_repeatable,
+        is_stream=is_stream,
     )
     return msgspec.structs.replace(event, hash_before=hash_before) if hash_before else event
 

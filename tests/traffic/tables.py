@@ -7,6 +7,7 @@ from typing import Any
 from dawr.reliability.lease import Leases
 from dawr.traffic.consumer import Consumer
 from dawr.traffic.database import Database, Transaction, statements
+from dawr.traffic.details import NO_LIMITS, DetailLimits
 from dawr.traffic.event import Event, encoded, hour_of
 from dawr.traffic.ledger import Entries, add_to_ledger
 from dawr.traffic.postgres import PostgresTransaction
@@ -53,9 +54,10 @@ async def a_heartbeat(
     began_at: int = NOON,
     spool_bytes: int = 0,
     key_check: str = "",
+    unspooled: int = 0,
 ) -> None:
     await database.change_rows(
-        "save_heartbeat", host, 1, "1.0", began_at, beat_at, spool_bytes, 0, beat_at, NOON, key_check
+        "save_heartbeat", host, 1, "1.0", began_at, beat_at, spool_bytes, 0, beat_at, NOON, key_check, unspooled
     )
 
 
@@ -80,12 +82,12 @@ async def shipped(database: Database, events: Sequence[Event], *, poison: int = 
     await database.transact(ship)
 
 
-async def consumed(database: Database, *, now: int = NOON) -> None:
+async def consumed(database: Database, *, now: int = NOON, limits: DetailLimits = NO_LIMITS) -> None:
     """All retries included."""
     fence = await Leases(database, lambda: now).take("traffic", "test")
     assert fence is not None
     clock = [now]
-    consumer = Consumer(database, lambda: clock[0])
+    consumer = Consumer(database, lambda: clock[0], limits=limits)
     for _ in range(6):
         clock[0] += 100_000
         await consumer.consume(fence)

@@ -51,8 +51,20 @@ def test_another_visitor_or_path_is_another_request(other: tuple[str, str, str])
     assert generate(MOMENT, *other) != generate(*GIVEN)
 
 
-@pytest.mark.parametrize("text", ["1730956800000-A1B2C3D4", "1730956800000-a1b2c3d4\n", "٠" * 13 + "-a1b2c3d4", ""])
-def test_what_only_looks_like_an_id_is_none(text: str) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1730956800000-A1B2C3D4",
+        "1730956800000-a1b2c3d4\n",
+        "٠" * 13 + "-a1b2c3d4",
+        "",
+        None,
+        1730956800000,
+        b"1730956800000-a1b2c3d4",
+        ["1730956800000-a1b2c3d4"],
+    ],
+)
+def test_what_only_looks_like_an_id_is_none(text: object) -> None:
     assert not is_valid(text)
     assert extract_timestamp(text) is None
 

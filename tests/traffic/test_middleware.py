@@ -18,7 +18,8 @@ from dawr.traffic.event import Event, decoded
 from dawr.traffic.keys import KEY_BYTES, VisitorKeys
 from dawr.traffic.middleware import TrafficMiddleware
 from dawr.traffic.spool import Spool
-from dawr.traffic.spool_reader import Piece, SpoolReader, spools_in
+from dawr.traffic.spool_file import counters_beside
+from dawr.traffic.spool_reader import Piece, SpoolReader, read_counters, spools_in
 from tests.traffic.builders import NOON
 
 pytestmark = pytest.mark.anyio
@@ -43,7 +44,7 @@ class Watched:
 
     @property
     def answers(self) -> int:
-        return sum(piece.answers for piece in self._pieces())
+        return sum(counted.answers for counted in read_counters(counters_beside(self._directory)))
 
     def _pieces(self) -> Iterator[Piece]:
         for path in spools_in(self._directory):
@@ -278,3 +279,13 @@ async def receive() -> Message:
 
 async def drop(_: Message) -> None:
     pass
+
+
+async def test_an_event_stream_is_counted_as_one(watched: Watched) -> None:
+    start = {**START, "headers": [(b"Content-Type", b"text/event-stream; charset=utf-8")]}
+    app = TrafficMiddleware(answering(start, LAST), watched.collector)
+
+    await ask(app, "/events")
+    await ask(TrafficMiddleware(answering(START, LAST), watched.collector), "/things")
+
+    assert [event.is_stream for event in watched.events] == [True, False]

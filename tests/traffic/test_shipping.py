@@ -1,5 +1,6 @@
 """From spools to the queue: each line once, whatever goes wrong on the way, on both databases."""
 
+import shutil
 from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
@@ -9,7 +10,8 @@ import pytest
 from dawr.traffic.database import Database, DatabaseAway
 from dawr.traffic.event import MS_PER_HOUR, Event, encoded
 from dawr.traffic.shipping import ASK_AGAIN_MS, Shipper
-from dawr.traffic.spool import HEADER, MOST_IN_MEMORY, Spool, framed
+from dawr.traffic.spool import MOST_IN_MEMORY, Spool, framed
+from dawr.traffic.spool_file import HEADER, counters_beside
 from tests.traffic.builders import NOON, an_event
 from tests.traffic.faults import FaultyDatabase
 from tests.traffic.tables import rows_of
@@ -174,21 +176,56 @@ async def test_a_spool_that_cannot_be_read_costs_only_itself_and_is_told(databas
     assert shipper.unreadable == 0
 
 
-def spoil_header(spools: Path) -> None:
-    [path] = spools.glob("*.spool")
-    with path.open("r+b") as file:
-        file.seek(16)
-        file.write((2**63 + 7).to_bytes(8, "little"))
-
-
-async def test_a_header_that_was_damaged_counts_no_answers_that_have_no_line(
-    database: Database, tmp_path: Path
+@pytest.mark.parametrize(("counted", "answered"), [(2, 2), (2**63 + 7, MOST_IN_MEMORY + 2)])
+async def test_answers_that_an_earlier_version_counted_in_the_spool_are_shipped(
+    database: Database, tmp_path: Path, counted: int, answered: int
 ) -> None:
-    written(tmp_path, [an_event(1)]).close()
-    spoil_header(tmp_path)
+    """A damaged number counts no more than could have been waiting."""
+    header = HEADER[:16] + counted.to_bytes(8, "little") + HEADER[24:]
+    lines = b"".join(framed(encoded(an_event(number))) for number in range(2))
+    (tmp_path / f"{NOON:013}-old-000000.spool").write_bytes(header + lines)
 
     await Shipper(database, tmp_path, lambda: NOON).ship()
 
-    [(_, answered, spooled, *_)] = await rows_of(database, LEDGER)
-    assert (answered, spooled) == (MOST_IN_MEMORY + 1, 1)
+    assert await rows_of(database, LEDGER) == [(NOON, answered, 2, 2, 0, 0)]
     assert left(tmp_path) == 0
+
+
+async def test_answers_are_counted_also_when_their_lines_are_gone(database: Database, tmp_path: Path) -> None:
+    written(tmp_path, [an_event(number) for number in range(LINES)]).close()
+    shutil.rmtree(tmp_path)
+
+    await Shipper(database, tmp_path, lambda: NOON).ship()
+
+    assert await rows_of(database, LEDGER) == [(NOON, LINES, 0, 0, 0, 0)]
+    assert [*counters_beside(tmp_path).iterdir()] == []
+    assert await rows_of(database, "SELECT spool FROM traffic_spools") == []
+
+
+async def test_a_spool_that_is_removed_in_use_counts_lines_and_answers_once(database: Database, tmp_path: Path) -> None:
+    spools = tmp_path / "spool"
+    shipper = Shipper(database, spools, lambda: NOON)
+    with written(spools, [an_event(number) for number in range(10)]) as spool:
+        await shipper.ship()
+        shutil.rmtree(spools)
+        spool.sync()
+        spool.flush()
+        await shipper.ship()
+        spool.append(encoded(an_event(10)), NOON)
+        spool.count_answer()
+
+        assert await shipper.ship() == 1
+
+    assert await rows_of(database, LEDGER) == [(NOON, 11, 11, 11, 0, 0)]
+
+
+async def test_a_damaged_counter_counts_nothing_and_is_removed(database: Database, tmp_path: Path) -> None:
+    counters = counters_beside(tmp_path)
+    counters.mkdir()
+    (counters / f"{NOON:013}-zeros-000000.answers").write_bytes(bytes(32))
+    (counters / f"{NOON:013}-short-000000.answers").write_bytes(b"")
+
+    await Shipper(database, tmp_path, lambda: NOON).ship()
+
+    assert await rows_of(database, LEDGER) == []
+    assert [*counters.iterdir()] == []

@@ -19,8 +19,9 @@ from structlog.testing import capture_logs
 from dawr.traffic import spool as spool_module
 from dawr.traffic import spool_reader
 from dawr.traffic.event import MS_PER_HOUR
-from dawr.traffic.spool import HEADER, MOST_IN_MEMORY, Spool, SpoolFile, framed
-from dawr.traffic.spool_reader import Piece, SpoolReader, spools_in
+from dawr.traffic.spool import MOST_IN_MEMORY, Spool, framed
+from dawr.traffic.spool_file import HEADER, SpoolFile, counters_beside
+from dawr.traffic.spool_reader import Piece, SpoolReader, read_counters, spools_in
 from tests.traffic.builders import NOON, bodies_in
 
 LEFT_BY_A_KILL = """
@@ -39,6 +40,10 @@ os.kill(os.getpid(), signal.SIGKILL)
 def a_spool(directory: Path) -> Spool:
     numbers = count(1)
     return Spool(directory, lambda: f"{os.getpid()}-{next(numbers):04}")
+
+
+def answers_beside(spools: Path) -> int:
+    return sum(counted.answers for counted in read_counters(counters_beside(spools)))
 
 
 def read_all(path: Path) -> tuple[list[bytes], list[bytes]]:
@@ -111,9 +116,7 @@ def test_a_disk_that_was_full_from_the_beginning_is_tried_again_without_another_
         spool.flush()
 
         [path] = spools_in(spools)
-        with closing(SpoolReader(path)) as reader:
-            piece = reader.read(0, 0)
-        assert (piece.bodies, piece.answers) == ([b"0", b"1", b"2"], 3)
+        assert (read_all(path)[0], answers_beside(spools)) == ([b"0", b"1", b"2"], 3)
 
 
 def losses_in(path: Path) -> dict[int, int]:
@@ -193,8 +196,7 @@ def test_what_a_killed_process_wrote_is_there_and_its_torn_line_costs_only_itsel
     [path] = spools_in(tmp_path)
     assert is_over(path)
     assert read_all(path) == ([b"%d" % number for number in range(100)], [b"0123abcd torn in the mid"])
-    with closing(SpoolReader(path)) as reader:
-        assert reader.read(0, 0).answers == 100
+    assert answers_beside(tmp_path) == 100
 
 
 def test_what_was_begun_and_never_got_its_name_vanishes_unless_somebody_works_on_it(tmp_path: Path) -> None:
@@ -243,7 +245,7 @@ def test_what_only_begins_like_a_loss_is_a_message_like_others(tmp_path: Path, b
 
 def test_a_file_that_cannot_be_begun_leaves_nothing_behind(tmp_path: Path) -> None:
     with no_file_larger_than(10), pytest.raises(OSError, match="No space left"):
-        SpoolFile(tmp_path, "x", NOON)
+        SpoolFile(tmp_path / "x.spool", NOON)
 
     assert list(tmp_path.iterdir()) == []
     shutil.rmtree(tmp_path)
@@ -255,6 +257,7 @@ def test_what_was_written_to_a_file_that_somebody_removed_is_written_again(tmp_p
     with a_spool(spools) as spool:
         spool.append(b"before", NOON)
         spool.count_answer()
+        name = spools_in(spools)[0].name
         shutil.rmtree(spools) if removed == "the directory" else spools_in(spools)[0].unlink()
         spool.append(b"into nowhere", NOON)
         spool.count_answer()
@@ -264,10 +267,45 @@ def test_what_was_written_to_a_file_that_somebody_removed_is_written_again(tmp_p
         spool.append(b"after", NOON)
 
     [path] = spools_in(spools)
-    with closing(SpoolReader(path)) as reader:
-        piece = reader.read(0, 0)
-    assert piece.bodies == [b"before", b"into nowhere", b"after"]
-    assert piece.answers == 2
+    assert path.name == name
+    assert read_all(path)[0] == [b"before", b"into nowhere", b"after"]
+    assert answers_beside(spools) == 2
+
+
+def test_a_counter_that_was_removed_is_written_again(tmp_path: Path) -> None:
+    with a_spool(tmp_path) as spool:
+        spool.append(b"one", NOON)
+        spool.count_answer()
+        shutil.rmtree(counters_beside(tmp_path))
+        spool.count_answer()
+
+        spool.sync()
+        spool.flush()
+        spool.count_answer()
+
+        assert answers_beside(tmp_path) == 3
+
+
+def test_a_spool_that_is_removed_for_good_shows_its_requests_and_keeps_no_more_than_its_bound(tmp_path: Path) -> None:
+    spools = tmp_path / "spools"
+    with a_spool(spools) as spool:
+        spool.append(b"before", NOON)
+        shutil.rmtree(spools)
+        spools.write_text("no directory can be here")
+        spool.sync()
+        spool.flush()
+        [counted] = read_counters(counters_beside(spools))
+        assert (spool.unspooled, counted.unspooled) == (1, 1)
+
+        assert not spool.append(b"next hour", NOON + MS_PER_HOUR)
+        [counted] = read_counters(counters_beside(spools))
+        assert (spool.unspooled, counted.unspooled) == (2, 2)
+
+        spools.unlink()
+        spool.flush()
+        [counted] = read_counters(counters_beside(spools))
+        assert (spool.unspooled, counted.unspooled) == (0, 0)
+    assert bodies_in(spools) == [b"before", b"next hour"]
 
 
 async def test_all_answers_of_one_turn_are_one_write_and_leave_after_it(tmp_path: Path) -> None:

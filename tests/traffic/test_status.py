@@ -9,7 +9,7 @@ import pytest
 from dawr.traffic import status as module
 from dawr.traffic.database import Database, statements
 from dawr.traffic.event import MS_PER_DAY, MS_PER_HOUR, MS_PER_MINUTE
-from dawr.traffic.status import MOST_COUNTED, Heartbeat, failed_gates, status
+from dawr.traffic.status import MOST_COUNTED, Heartbeat, OpenAlert, failed_gates, status, unspooled_sentence
 from tests.traffic.builders import NOON, an_event, counted
 from tests.traffic.tables import (
     WELL,
@@ -30,6 +30,21 @@ async def test_nothing_yet_is_no_fault_but_that_nobody_counts(database: Database
 
     assert (now.backlog, now.lag_seconds, now.consumed_share, now.error_rate) == (0, 0.0, None, None)
     assert failed_gates(now) == ["No traffic process runs: nothing is counted."]
+
+
+def test_no_gate_holds_beside_a_critical_alert() -> None:
+    alerts = (
+        OpenAlert("traffic-rose", "warning", "More came.", 1.0, NOON),
+        OpenAlert("error-rate", "critical", "Many failed.", 0.5, NOON),
+    )
+
+    assert failed_gates(msgspec.structs.replace(WELL, alerts=alerts)) == ["error-rate: Many failed."]
+
+
+async def test_requests_that_no_file_has_are_told(database: Database) -> None:
+    await a_heartbeat(database, unspooled=7)
+
+    assert failed_gates(await status(database, NOON)) == [unspooled_sentence(7)]
 
 
 async def test_what_waits_is_counted_and_timed_by_the_first_that_is_due(database: Database) -> None:
@@ -105,7 +120,7 @@ async def test_dead_letters_and_damaged_lines_are_told_apart(database: Database)
         ({"backlog": 100}, "100 messages wait: 100 or more."),
         ({"backlog": MOST_COUNTED}, "10,000 or more messages wait: 100 or more."),
         ({"dead_letters": 2}, "2 dead letters wait for somebody: more than 0.1 % of what was consumed."),
-        ({"lost": 1}, "1 events of 24 hours were lost: no disk and no memory would take them."),
+        ({"lost": 1}, "1 requests of 24 hours were lost: `dawr traffic verify` names the hours."),
         ({"heartbeats": ()}, "No traffic process runs: nothing is counted."),
         (
             {"heartbeats": (Heartbeat("two", 1, "1", 181.0, 999.0, 0, 0, ""), *WELL.heartbeats)},

@@ -115,6 +115,12 @@ PLANTED = {
     f"DELETE FROM traffic_hours WHERE {ONE_DAY} AND path = '/1' AND class = '2xx'": (
         "2024-11-07 UTC: aggregated by the hour, and by the day: 50 and "
     ),
+    f"UPDATE traffic_ledger SET over_limit = over_limit + 1 WHERE hour = {NOON}": (
+        "2024-11-07 12:00 UTC: stored, and kept in detail or counted without: 17 and 18."
+    ),
+    f"UPDATE traffic_hours SET streams = streams + 1 WHERE {ONE_DAY} AND path = '/1' AND class = '2xx'": (
+        "2024-11-07 UTC: streams by the hour, and by the day: 0 and 1."
+    ),
     f"DELETE FROM traffic_minutes WHERE minute = {NOON}": (
         "2024-11-07 12:00 UTC: stored, and counted by the minute: 17 and 0."
     ),
@@ -122,7 +128,7 @@ PLANTED = {
         "2024-11-07 12:00 UTC: errors, and errors by the minute: "
     ),
     f"UPDATE traffic_buckets SET requests = requests + 1 WHERE {ONE_HOUR} AND bucket = 0": (
-        "2024-11-07 12:00 UTC: stored, and in the histograms: 17 and 18."
+        "2024-11-07 12:00 UTC: stored, and in the histograms or streams: 17 and 18."
     ),
     f"UPDATE traffic_buckets SET requests = requests + 1 WHERE {ONE_DAY} AND bucket = 0": (
         "2024-11-07 UTC: in the histograms by the hour, and by the day: 50 and 51."

@@ -32,6 +32,7 @@ from dawr.traffic.care import Care
 from dawr.traffic.commands import Commands
 from dawr.traffic.consumer import Consumer, Names
 from dawr.traffic.database import Database, DatabaseAway
+from dawr.traffic.details import DetailLimits, FreeSpace
 from dawr.traffic.directory import TrafficDirectory, traffic_in
 from dawr.traffic.heartbeat import HeartbeatWriter
 from dawr.traffic.shipping import Shipper
@@ -44,6 +45,8 @@ BEAT_SECONDS = 10.0
 LOCK_SECONDS = 0.2
 EMBEDDED_LEASE_MS = 60 * 60 * 1000
 """Nobody waits for it, and a renewal is a write."""
+HEALTH_CHECKS = frozenset({"/health", "/health/live", "/health/ready", "/api/v1/health/status", "/api/v1/status"})
+"""Counted without details. They are the paths of `web/health.py`, which this process does not load."""
 SHOWN = 8
 STANDARD_INPUT = 0
 
@@ -69,7 +72,10 @@ async def consume(settings: Settings, *, ends_with_input: bool) -> None:
 
 def _must_be_here(settings: Settings) -> None:
     """What was written down since belongs to where the installation has moved to."""
-    to = DataDirectory(Path(settings.data)).moved_to()
+    directory = DataDirectory(Path(settings.data))
+    to = directory.moved_to()
+    if not settings.database_url:
+        directory.must_be_whole()
     if to is not None and not settings.database_url:
         raise DataDirectoryUnfit(
             f"The installation in {settings.data} has moved to {to}: its requests are counted there. "
@@ -82,7 +88,8 @@ async def _running(settings: Settings, directory: TrafficDirectory, *, name: str
     async with AsyncExitStack() as stack:
         database = await _opened(settings, directory)
         stack.push_async_callback(database.close)
-        shipper = Shipper(database, directory.spools, now)
+        space = FreeSpace(directory.path, settings.traffic_free_mb)
+        shipper = Shipper(database, directory.spools, now, space.is_low)
         heartbeat = HeartbeatWriter(
             database,
             directory,
@@ -94,7 +101,7 @@ async def _running(settings: Settings, directory: TrafficDirectory, *, name: str
             version=__version__,
         )
         stack.push_async_callback(heartbeat.stop)
-        works = _works(settings, directory, database, name=name, shipper=shipper, heartbeat=heartbeat)
+        works = _works(settings, directory, database, name=name, shipper=shipper, heartbeat=heartbeat, space=space)
         await stack.enter_async_context(works.running())
         await stack.enter_async_context(listening(directory.socket, _handlers(settings, directory, database)))
         yield
@@ -131,6 +138,7 @@ def _works(
     name: str,
     shipper: Shipper,
     heartbeat: HeartbeatWriter,
+    space: FreeSpace,
 ) -> Works:
     holder, lease_ms = f"{os.uname().nodename} {name}", LEASE_MS
     if not settings.database_url:
@@ -144,9 +152,10 @@ def _works(
         wait_ms=settings.traffic_batch_seconds * 1000,
         retries=settings.traffic_retries,
         names=Names(settings.traffic_queue, settings.traffic_dead_letters),
+        limits=DetailLimits(settings.traffic_details_per_hour, HEALTH_CHECKS, space.is_low),
         told=follow if settings.traffic_log == "on" else None,
     )
-    care = _care(settings, directory, database)
+    care = _care(settings, directory, database, space)
 
     def lease(name: str) -> Lease:
         return Lease(leases, name, holder=holder, lease_ms=lease_ms)
@@ -162,9 +171,16 @@ def _works(
     )
 
 
-def _care(settings: Settings, directory: TrafficDirectory, database: Database) -> Care:
-    days, archive_days = settings.traffic_details_days, settings.traffic_archive_days
-    return Care(database, directory, now, details_days=days, archive_days=archive_days, is_synchronised=is_synchronised)
+def _care(settings: Settings, directory: TrafficDirectory, database: Database, space: FreeSpace) -> Care:
+    return Care(
+        database,
+        directory,
+        now,
+        details_days=settings.traffic_details_days,
+        archive_days=settings.traffic_archive_days,
+        is_synchronised=is_synchronised,
+        is_disk_low=space.is_low,
+    )
 
 
 async def _held(directory: TrafficDirectory) -> int:

@@ -20,7 +20,9 @@ from dawr.domain.errors import Refused
 from dawr.ports.faults import Busy, StoreFault
 from dawr.web.wording import sentence_of
 
-LONGEST_LINE = 1024 * 1024
+MEBIBYTE = 1024 * 1024
+MAX_LINE_BYTES = 16 * MEBIBYTE
+"""Room for every set-up within the limits of a venue, and for one far beyond them, which is then refused by name."""
 ANSWER_SECONDS = 30
 LONGEST_SOCKET_PATH = 100
 
@@ -73,7 +75,7 @@ async def listening(path: Path, handlers: Mapping[str, Handler]) -> AsyncIterato
     with _short(path) as address:
         inherited = os.umask(0o177)
         try:
-            server = await asyncio.start_unix_server(serve, address, limit=LONGEST_LINE)
+            server = await asyncio.start_unix_server(serve, address, limit=MAX_LINE_BYTES)
         finally:
             os.umask(inherited)
     try:
@@ -100,6 +102,8 @@ async def _respond(line: bytes, handlers: Mapping[str, Handler]) -> Response:
 def ask(path: Path, command: str, argument: object = None, *, seconds: float = ANSWER_SECONDS) -> bytes:
     """The running server's answer as JSON."""
     request = msgspec.json.encode({"command": command, "argument": argument}) + b"\n"
+    if len(request) > MAX_LINE_BYTES:
+        raise ControlFailed(f"This is larger than the {MAX_LINE_BYTES // MEBIBYTE} MiB that a running server reads.")
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection, _short(path) as address:
             connection.settimeout(seconds)

@@ -73,6 +73,7 @@ async def traffic_of(settings: Settings, environment: Mapping[str, str], *, slot
         yield None
         return
     async with traffic_viewed(settings) as view:
+        view.count_unspooled = lambda: collector.spool.unspooled
         works = [
             Work(name="spool", run=partial(_flush, collector.spool), every=FLUSH_SECONDS),
             Work(name="traffic-status", run=view.look, every=LOOK_SECONDS),

@@ -7,7 +7,14 @@ from typing import Literal
 import msgspec
 
 from dawr.traffic.event import MS_PER_MINUTE
-from dawr.traffic.status import LEAST_CONSUMED, MOST_BEHIND_SECONDS, MOST_SILENT_SECONDS, Status, at_least
+from dawr.traffic.status import (
+    LEAST_CONSUMED,
+    MOST_BEHIND_SECONDS,
+    MOST_SILENT_SECONDS,
+    Status,
+    at_least,
+    unspooled_sentence,
+)
 
 Level = Literal["warning", "critical"]
 
@@ -60,6 +67,9 @@ class Picture(msgspec.Struct, frozen=True):
     """Of the latest 24 hours."""
     lost: int = 0
     """In this hour and the one before."""
+    over_limit: int = 0
+    """Requests of these two hours that were counted without details, because an hour keeps no more."""
+    is_disk_low: bool = False
     table_bytes: int = 0
     archive_failure: str = ""
 
@@ -144,6 +154,17 @@ def _lost(picture: Picture, _: Bounds) -> Iterator[Condition]:
         yield Condition("events-lost", "critical", picture.lost, sentence)
 
 
+def _details(picture: Picture, _: Bounds) -> Iterator[Condition]:
+    if picture.over_limit:
+        sentence = f"{picture.over_limit:,} requests were counted without details: an hour keeps no more of them."
+        yield Condition("details-limited", "warning", picture.over_limit, sentence)
+    if picture.is_disk_low:
+        sentence = (
+            "The disk is nearly full: requests are counted without details. Make room, or tickets will stop, too."
+        )
+        yield Condition("disk-low", "critical", 1, sentence)
+
+
 def _snapshot(picture: Picture, bounds: Bounds) -> Iterator[Condition]:
     """One that was never made counts from the start of the process that should make it."""
     status = picture.status
@@ -169,6 +190,9 @@ def _shipping(picture: Picture, bounds: Bounds) -> Iterator[Condition]:
             f"{behind.host} has shipped nothing for {_time(behind.behind_seconds)}: what it wrote down waits there."
         )
         yield Condition("shipping-stuck", "critical", behind.behind_seconds, sentence)
+    unspooled = sum(beat.unspooled for beat in beats)
+    if unspooled:
+        yield Condition("spool-unwritable", "critical", unspooled, unspooled_sentence(unspooled))
     unreadable = [beat for beat in beats if beat.unreadable]
     if unreadable:
         sentence = f"Spools cannot be read: {', '.join(f'{beat.unreadable:,} of {beat.host}' for beat in unreadable)}."
@@ -211,6 +235,7 @@ RULES: tuple[Callable[[Picture, Bounds], Iterator[Condition]], ...] = (
     _consumed,
     _dead_letters,
     _lost,
+    _details,
     _snapshot,
     _silent_hosts,
     _shipping,

@@ -4,6 +4,7 @@ One process evaluates them for all, every ten seconds. What an alert is known by
 within ten minutes is the same one, and goes on. A worse level is told at once.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import msgspec
@@ -38,8 +39,9 @@ class Alert(msgspec.Struct, frozen=True):
 class Memory:
     """What the evaluating process remembers from one time to the next. It may begin empty at any time."""
 
-    def __init__(self, bounds: Bounds | None = None) -> None:
+    def __init__(self, bounds: Bounds | None = None, is_disk_low: Callable[[], bool] = lambda: False) -> None:
         self.bounds = bounds or Bounds()
+        self.is_disk_low = is_disk_low
         self.archive_failure = ""
         """Set by whoever archives: the sentence of the latest failure, empty after a success."""
         self.evaluated_at: int | None = None
@@ -83,7 +85,7 @@ async def evaluate(database: Database, now: int, memory: Memory, fence: Fence | 
 
 async def read_picture(transaction: Transaction, now: int, memory: Memory) -> Picture:
     status = await read_status(transaction, now)
-    ((lost,),) = await transaction.select_rows("lost_since", hour_of(now) - MS_PER_HOUR)
+    ((lost, over_limit),) = await transaction.select_rows("lost_since", hour_of(now) - MS_PER_HOUR)
     ((table_bytes,),) = await transaction.select_rows("traffic_bytes")
     ((first_minute,),) = await transaction.select_rows("first_traffic_minute")
     ((unfinished,),) = await transaction.select_rows("unfinished_archives", now - UNFINISHED_MS)
@@ -95,6 +97,8 @@ async def read_picture(transaction: Transaction, now: int, memory: Memory) -> Pi
         peak_rpm=0 if first_minute is None else await _peak(transaction, now, first_minute, memory),
         mean_rpm=requests * MS_PER_MINUTE / MS_PER_DAY,
         lost=lost,
+        over_limit=over_limit,
+        is_disk_low=memory.is_disk_low(),
         table_bytes=table_bytes,
         archive_failure=memory.archive_failure or stuck,
     )

@@ -41,6 +41,7 @@ class Care:
         details_days: int,
         archive_days: int,
         is_synchronised: Callable[[], bool],
+        is_disk_low: Callable[[], bool] = lambda: False,
     ) -> None:
         self._database = database
         self._directory = directory
@@ -48,7 +49,7 @@ class Care:
         self._details_days = details_days
         self._archive_days = archive_days
         self._is_synchronised = is_synchronised
-        self._memory = Memory()
+        self._memory = Memory(is_disk_low=is_disk_low)
         self._tidied_at = 0
         self._night_at: int | None = None
 

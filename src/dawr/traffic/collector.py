@@ -42,6 +42,7 @@ class Answered(msgspec.Struct, frozen=True, gc=False):
     country: str = ""
     by_rule: bool = False
     """Refused by a rule, whatever the status is."""
+    is_stream: bool = False
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -140,6 +141,7 @@ class Collector:
             msgspec.UNSET if hash_before is None or hash_before == hashed else hash_before,
             kept.details < 1 and int(hashed[8:16], 16) >= kept.details * 2**32,
             answered.request_id is not None,
+            answered.is_stream,
         )
 
     def _visitor(self, client: str) -> str:

@@ -16,6 +16,7 @@ from dawr.reliability.lease import Fence, LeaseLost, hold
 from dawr.reliability.log import log
 from dawr.traffic.counting import KnownVisitors, Settled, count
 from dawr.traffic.database import Database, DatabaseAway, Transaction
+from dawr.traffic.details import NO_LIMITS, DetailLimits
 from dawr.traffic.event import decoded
 from dawr.traffic.ledger import Entries, add_to_ledger
 
@@ -56,6 +57,7 @@ class Consumer:
         wait_ms: int = WAIT_MS,
         retries: int = RETRIES,
         names: Names = THE_SEEDS,
+        limits: DetailLimits = NO_LIMITS,
         told: Callable[[str], None] | None = None,
     ) -> None:
         self._database = database
@@ -64,6 +66,7 @@ class Consumer:
         self._wait_ms = wait_ms
         self._retries = retries
         self._names = names
+        self._limits = limits
         self._told = told
         self._known = KnownVisitors()
 
@@ -150,10 +153,10 @@ class Consumer:
             else:
                 events.append(event)
                 hours[id(event)] = message.hour
-        settled = await count(transaction, events, self._clock(), self._known)
-        for event in settled.stored:
+        settled = await count(transaction, events, self._clock(), self._known, self._limits)
+        for event, column in zip(settled.stored, settled.columns, strict=True):
             entries[hours[id(event)], "stored"] += 1
-            entries[hours[id(event)], "detailed"] += not event.counted_only
+            entries[hours[id(event)], column] += 1
         for event in settled.duplicates:
             entries[hours[id(event)], "duplicates"] += 1
         unreadable = {message.seq for message, _ in failed}

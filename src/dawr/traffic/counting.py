@@ -9,13 +9,17 @@ from typing import NamedTuple
 
 from dawr.traffic.buckets import bucket_of
 from dawr.traffic.database import Transaction
+from dawr.traffic.details import NO_LIMITS, DetailLimits
 from dawr.traffic.event import MS_PER_DAY, MS_PER_HOUR, MS_PER_MINUTE, REPEATED_MS, Event, day_of, hour_of
+from dawr.traffic.ledger import Column
 
 SEEN_MS = MS_PER_HOUR
 """How long hashes are kept to know repeats by, counted from when all that is older was counted."""
 SURELY_SEEN_MS = SEEN_MS - REPEATED_MS
 """What is older than this when it is counted may no longer be known by its hash."""
 ALL_PATHS = ""
+STREAM = "stream"
+"""Outcome of a stream among the details: its time is in no sum and in no histogram."""
 
 
 VisitorKey = tuple[int, int, str, str]
@@ -27,6 +31,8 @@ class Settled(NamedTuple):
     duplicates: list[Event]
     visitors: list[VisitorKey]
     """Whom the rows were asked to remember."""
+    columns: list[Column]
+    """Column of the ledger for each stored event, which says whether it is kept in detail and why not."""
 
 
 class KnownVisitors:
@@ -49,14 +55,24 @@ class KnownVisitors:
 NOBODY = KnownVisitors()
 
 
-async def count(transaction: Transaction, events: Sequence[Event], now: int, known: KnownVisitors = NOBODY) -> Settled:
+async def count(
+    transaction: Transaction,
+    events: Sequence[Event],
+    now: int,
+    known: KnownVisitors = NOBODY,
+    limits: DetailLimits = NO_LIMITS,
+) -> Settled:
     """Add these events to details and aggregates, each once; says which were new."""
     settled = await _settled(transaction, events, now)
     stored = settled.stored
     if stored:
-        seen = {e.hash: (e.hash, e.idempotent_id, e.timestamp, now) for e in stored if _is_known_by_hash(e)}
+        hours = {(hour_of(event.timestamp),) for event in stored}
+        detailed = Counter[int](dict(await transaction.select_each("detailed_in_hour", sorted(hours))))
+        settled.columns.extend(limits.columns_of(stored, detailed))
+        placed = list(zip(stored, settled.columns, strict=True))
+        seen = {e.hash: _hash_row(e, now) for e, column in placed if _is_known_by_hash(e) and column != "no_space"}
         await transaction.change_each("save_seen", [*seen.values()])
-        await transaction.change_each("add_events", [_detail(e) for e in stored if not e.counted_only])
+        await transaction.change_each("add_events", [_detail(e) for e, column in placed if column == "detailed"])
         await _add_to_aggregates(transaction, stored)
         settled.visitors.extend(known.unknown(sorted(_visitors(stored))))
         await transaction.change_each("add_visitors", settled.visitors)
@@ -69,7 +85,7 @@ async def _settled(transaction: Transaction, events: Sequence[Event], now: int) 
     seen = {h: (id_, at) for h, id_, at in await transaction.select_each("seen_by_hash", [(h,) for h in hashes])}
     in_doubt = [(e.idempotent_id, e.hash) for e in events if _is_in_doubt(e, seen, now)]
     counted = {(id_, hashed) for id_, hashed in await transaction.select_each("events_by_key", in_doubt)}
-    settled = Settled([], [], [])
+    settled = Settled([], [], [], [])
     for event in events:
         key = (event.idempotent_id, event.hash)
         if key in counted or _is_repeat(event, seen):
@@ -103,6 +119,10 @@ def _is_repeat(event: Event, seen: dict[str, tuple[str, int]]) -> bool:
     return id_ == event.idempotent_id or abs(event.timestamp - at) <= REPEATED_MS
 
 
+def _hash_row(e: Event, now: int) -> tuple[str, str, int, int]:
+    return (e.hash, e.idempotent_id, e.timestamp, now)
+
+
 def _detail(e: Event) -> tuple[str | int | float, ...]:
     return (
         e.idempotent_id,
@@ -111,7 +131,7 @@ def _detail(e: Event) -> tuple[str | int | float, ...]:
         e.path,
         e.method,
         e.status,
-        e.outcome,
+        STREAM if e.is_stream and e.outcome == "ok" else e.outcome,
         e.response_time,
         e.client_ip_hash,
         e.request_id,
@@ -123,7 +143,7 @@ def _detail(e: Event) -> tuple[str | int | float, ...]:
 
 async def _add_to_aggregates(transaction: Transaction, events: Sequence[Event]) -> None:
     """Every event into the rows of its hour and into those of its day. Rows in the order of their keys."""
-    hours: dict[tuple[int, int, str, str, str], list[int]] = defaultdict(lambda: [0, 0, 0, 0, 0])
+    hours: dict[tuple[int, int, str, str, str], list[int]] = defaultdict(lambda: [0, 0, 0, 0, 0, 0])
     minutes: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0])
     buckets = Counter[tuple[int, int, str, str, int]]()
     for event in events:
@@ -135,6 +155,9 @@ async def _add_to_aggregates(transaction: Transaction, events: Sequence[Event]) 
             row[0] += 1
             row[1] += is_error
             row[2] += is_refused
+            if event.is_stream:
+                row[5] += 1
+                continue
             row[3] += us
             row[4] = max(row[4], us)
             buckets[span, start, path, method, bucket_of(us)] += 1

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from dawr.reliability.disk import OTHERS, make_directory, mode_of
+from dawr.traffic.spool_file import counters_beside
 
 
 class TrafficDirectory:
@@ -10,6 +11,8 @@ class TrafficDirectory:
         self.path = path
         self.database = path / "traffic.sqlite"
         self.spools = path / "spool"
+        self.counters = counters_beside(self.spools)
+        """How many answers were sent. Verification compares the spools with it."""
         self.archive = path / "archive"
         self.key = path / "key"
         """Of visitors' hashes. No backup may have it."""
@@ -18,7 +21,7 @@ class TrafficDirectory:
 
     def prepare(self) -> None:
         """Only its owner may look in, also where an older version left them open."""
-        for folder in (self.path, self.spools, self.archive):
+        for folder in (self.path, self.spools, self.counters, self.archive):
             make_directory(folder)
             if (mode := mode_of(folder)) & OTHERS:
                 folder.chmod(mode & ~OTHERS)

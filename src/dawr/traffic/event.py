@@ -48,6 +48,8 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, rename="c
     """Left out of the details by sampling."""
     is_repeatable: bool = False
     """Its request id is a trusted proxy's: the same request may come again, through another process too."""
+    is_stream: bool = False
+    """A stream lasts as long as its reader stays. Its time is no response time."""
 
 
 def outcome_of(status: int, *, by_rule: bool = False) -> Outcome:

@@ -39,7 +39,14 @@ class HeartbeatWriter:
         waiting = size_of(self._directory.spools)
         shipped = (self._shipper.unreadable, self._shipper.shipped_at)
         await self._database.change_rows(
-            "save_heartbeat", *self._who, now, waiting, *shipped, keys.day, check_of(keys.today)
+            "save_heartbeat",
+            *self._who,
+            now,
+            waiting,
+            *shipped,
+            keys.day,
+            check_of(keys.today),
+            self._shipper.unspooled,
         )
         await self._database.change_rows("forget_hosts", now - FORGOTTEN_MS)
 

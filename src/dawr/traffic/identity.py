@@ -26,10 +26,10 @@ def generate(timestamp: int, visitor: str, path: str, request_id: str) -> str:
     return id_of(timestamp, whole_hash(visitor, path, request_id))
 
 
-def is_valid(text: str) -> bool:
-    return ID.fullmatch(text) is not None
+def is_valid(text: object) -> bool:
+    return isinstance(text, str) and ID.fullmatch(text) is not None
 
 
-def extract_timestamp(text: str) -> int | None:
+def extract_timestamp(text: object) -> int | None:
     """Milliseconds since 1970 UTC; None if this is no id."""
-    return int(text[:DIGITS]) if is_valid(text) else None
+    return int(text[:DIGITS]) if isinstance(text, str) and is_valid(text) else None

@@ -5,7 +5,20 @@ from typing import Literal, get_args
 
 from dawr.traffic.database import Transaction
 
-Column = Literal["answered", "spooled", "queued", "stored", "detailed", "duplicates", "dead", "damaged", "lost"]
+Column = Literal[
+    "answered",
+    "spooled",
+    "queued",
+    "stored",
+    "detailed",
+    "duplicates",
+    "dead",
+    "damaged",
+    "lost",
+    "counted_only",
+    "over_limit",
+    "no_space",
+]
 COLUMNS: tuple[Column, ...] = get_args(Column)
 
 Entries = Counter[tuple[int, Column]]

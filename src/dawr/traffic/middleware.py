@@ -11,6 +11,7 @@ from dawr.traffic.requests import Headers, RequestCollector
 
 NO_ROUTE = "-"
 LOOPBACK = "127.0.0.0/8,::1/128"
+EVENT_STREAM = b"text/event-stream"
 FAILED = 500
 """What a server answers for an app that failed before it said anything."""
 
@@ -63,7 +64,7 @@ class TrafficMiddleware:
 
         async def send_counted(message: Message) -> None:
             if message["type"] == "http.response.start":
-                answer.status = message["status"]
+                answer.starts(message)
             elif _is_last(message):
                 answer.ends()
             await send(message)
@@ -79,12 +80,18 @@ class _Answer:
     """One answer while it is under way: counted once, however it ends."""
 
     def __init__(self, requests: RequestCollector, template: Callable[[Scope], str], scope: Scope) -> None:
-        self.status = FAILED
+        self._status = FAILED
+        self._is_stream = False
         self._requests = requests
         self._template = template
         self._scope = scope
         self._began = perf_counter_ns()
         self._is_counted = False
+
+    def starts(self, message: Message) -> None:
+        self._status = message["status"]
+        kinds = [value for name, value in message.get("headers", ()) if name.lower() == b"content-type"]
+        self._is_stream = any(kind.lower().startswith(EVENT_STREAM) for kind in kinds)
 
     def ends(self) -> None:
         if not self._is_counted:
@@ -92,7 +99,10 @@ class _Answer:
             headers = dict(self._scope["headers"])
             took = perf_counter_ns() - self._began
             correlation_id = correlation.current() or correlation.accepted(list(headers.items())) or ""
-            self._requests.collect(self._scope, headers, self._template(self._scope), self.status, took, correlation_id)
+            template = self._template(self._scope)
+            self._requests.collect(
+                self._scope, headers, template, self._status, took, correlation_id, is_stream=self._is_stream
+            )
 
 
 def _is_last(message: Message) -> bool:

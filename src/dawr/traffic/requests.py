@@ -45,6 +45,7 @@ class RequestCollector:
         correlation_id: str = "",
         by_rule: bool = False,  # noqa: FBT001, FBT002 - as above
         soon: bool = False,  # noqa: FBT001, FBT002 - as above
+        is_stream: bool = False,  # noqa: FBT001, FBT002 - as above
     ) -> None:
         """Before the last bytes of the answer leave. What goes wrong here is no fault of the request.
 
@@ -65,6 +66,7 @@ class RequestCollector:
                 headers.get(b"user-agent", b""),
                 country,
                 by_rule,
+                is_stream,
             )
             collect(answered)
         except Exception as fault:  # noqa: BLE001 - as above

@@ -3,11 +3,10 @@
 What was written survives the process, however that ends; a power cut takes the last second at most. The file is
 locked for as long as its process lives. A new one begins with every start, with every hour and when one is large.
 Nobody waits for a disk that is full: lines are kept in memory then, up to a bound, and what is beyond it is counted.
+Answers are counted in a file of their own, outside the directory of the lines.
 """
 
 import asyncio
-import fcntl
-import mmap
 import os
 import threading
 from collections import Counter, deque
@@ -21,87 +20,16 @@ from zlib import crc32
 
 import msgspec
 
-from dawr.reliability.disk import make_directory, sync
+from dawr.reliability.disk import make_directory
 from dawr.reliability.log import log
 from dawr.traffic.event import MS_PER_HOUR, hour_of
+from dawr.traffic.spool_file import COUNTERS_ENDING, SPOOL_ENDING, AnswerCounter, SpoolFile, counters_beside
 
-HEADER = b"dawr spool 1\n".ljust(31, b"\0") + b"\n"
-"""What it is, its version, and in bytes 16 to 23 how many answers were sent while it was the one in use."""
-COUNTER = 2
-"""Which of the header's whole numbers that is."""
-ENDING = ".spool"
-BEGUN = ".begun"
 LARGEST_FILE = 16 * 1024 * 1024
 MOST_ON_DISK = 256 * 1024 * 1024
 MOST_IN_MEMORY = 10_000
 SYNC_SECONDS = 1.0
 LOST = b'{"lost":'
-
-
-class SpoolFile:
-    """One file while it is written to. It has its name once it is locked, so that nobody takes it for an orphan."""
-
-    def __init__(self, directory: Path, name: str, hour: int) -> None:
-        self.hour = hour
-        self.size = len(HEADER)
-        self.is_dirty = True
-        self._directory: Path | None = directory
-        """Until the disk has the name of the file, too."""
-        begun = directory / f"{name}{BEGUN}"
-        self.handle = os.open(begun, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(self.handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.write(self.handle, HEADER)
-            self._mapped = mmap.mmap(self.handle, len(HEADER))  # fails if the disk had no place for all of it
-            begun.rename(directory / f"{name}{ENDING}")
-        except (OSError, ValueError) as error:
-            os.close(self.handle)
-            begun.unlink(missing_ok=True)
-            raise OSError(ENOSPC, os.strerror(ENOSPC)) from error
-        self._numbers = memoryview(self._mapped).cast("Q")
-
-    def append(self, line: bytes) -> bool:
-        """Whole, or not at all."""
-        try:
-            written = os.write(self.handle, line)
-        except OSError:
-            return False
-        if written != len(line):
-            with suppress(OSError):
-                os.ftruncate(self.handle, self.size)
-            return False
-        self.size += written
-        self.is_dirty = True
-        return True
-
-    @property
-    def answers(self) -> int:
-        return self._numbers[COUNTER]
-
-    def count_answers(self, number: int) -> None:
-        self._numbers[COUNTER] += number
-
-    @property
-    def is_gone(self) -> bool:
-        """Somebody removed it while it was in use."""
-        return os.fstat(self.handle).st_nlink == 0
-
-    def lines(self) -> bytes:
-        """All that was written to it."""
-        return os.pread(self.handle, self.size, len(HEADER))
-
-    def sync(self) -> None:
-        self.is_dirty = False
-        os.fdatasync(self.handle)
-        if self._directory is not None:
-            sync(self._directory)
-            self._directory = None
-
-    def close(self) -> None:
-        """Somebody else may take it from here."""
-        self._numbers.release()
-        self._mapped.close()
-        os.close(self.handle)
 
 
 class Spool:
@@ -115,15 +43,15 @@ class Spool:
         self._name = ""
         self._files = 0
         self._file: SpoolFile | None = None
-        self._retired: deque[SpoolFile] = deque()
+        self._counter: AnswerCounter | None = None
+        self._retired: deque[SpoolFile | AnswerCounter] = deque()
         self._memory: deque[tuple[int, bytes]] = deque()
         self._lost_hours = Counter[int]()
         self._answers = 0
-        """That were sent while there was no file."""
+        """Sent while there was no counter."""
         self._soon: list[tuple[int, bytes]] = []
         self._then: list[Callable[[], None]] = []
         self._is_failing = False
-        self._is_gone = False
         self._stopping = threading.Event()
         self._syncing: threading.Thread | None = None
         leave = WeakMethod(self._leave_to_the_parent)
@@ -148,37 +76,35 @@ class Spool:
 
     def count_answer(self) -> None:
         """By whoever sends the bytes of an answer: what `append` wrote down is compared with it."""
-        if self._file is None:
+        if self._counter is None:
             self._answers += 1
         else:
-            self._file.count_answers(1)
+            self._counter.add(1)
 
     def lose(self, at: int) -> None:
         """Something that was answered and cannot be written down."""
         self.lost += 1
         self._lost_hours[hour_of(at)] += 1
+        self._show_unspooled()
 
     def flush(self) -> None:
         """Write what was kept in memory, if there is a place for it by now. Due once a second."""
-        if self._file is not None and self._is_gone:
-            self._next_file(self._file.hour)
-        if not self._memory and not self._lost_hours:
-            return
-        file = self._file or self._next_file(self._memory[-1][0] if self._memory else max(self._lost_hours))
-        if file is None or self.is_full:
-            return
-        while self._memory:
-            if not file.append(self._memory[0][1]):
-                self._fails(OSError(ENOSPC, os.strerror(ENOSPC)))
-                return
-            self._memory.popleft()
-        if self._lost_hours and file.append(framed(msgspec.json.encode({"lost": sorted(self._lost_hours.items())}))):
-            self._lost_hours.clear()
-        self._is_failing = False
+        self._replace_missing()
+        if self._memory or self._lost_hours:
+            file = self._file or self._next_file(self._memory[-1][0] if self._memory else max(self._lost_hours))
+            if file is not None and not self.is_full and not file.is_missing:
+                self._flush_to(file)
+        self._show_unspooled()
 
     @property
     def in_memory(self) -> int:
         return len(self._memory)
+
+    @property
+    def unspooled(self) -> int:
+        """Requests that no file has: in memory, lost without a line that says so, or in a file that was removed."""
+        removed = self._file.lines if self._file is not None and self._file.is_missing else 0
+        return len(self._memory) + self._lost_hours.total() + removed
 
     def sync(self) -> None:
         """Make sure that the disk has what was written so far."""
@@ -188,11 +114,9 @@ class Spool:
                 retired.sync()
                 retired.close()
                 self._retired.popleft()
-            file = self._file
-            if file is not None and file.is_gone:
-                self._is_missed()
-            elif file is not None and file.is_dirty:
-                file.sync()
+            for file in (self._file, self._counter):
+                if file is not None:
+                    file.sync()
             self.is_full = size_of(self._directory) >= MOST_ON_DISK
         except OSError as error:
             self._fails(error)
@@ -205,9 +129,8 @@ class Spool:
             self._syncing.join()
         self.is_full = False
         self.flush()
-        if self._file is not None:
-            self._retired.append(self._file)
-            self._file = None
+        self._retired.extend(file for file in (self._file, self._counter) if file is not None)
+        self._file, self._counter = None, None
         self.sync()
 
     def __enter__(self) -> Self:
@@ -232,7 +155,11 @@ class Spool:
         if file is None or not file.hour <= at < file.hour + MS_PER_HOUR or file.size >= LARGEST_FILE:
             file = self._next_file(at)
         in_order = not (self._memory or self._lost_hours or self.is_full)
-        if file is not None and in_order and file.append(lines[0] if len(lines) == 1 else b"".join(lines)):
+        if file is None or file.is_missing or not in_order:
+            is_written = False
+        else:
+            is_written = file.append(lines[0] if len(lines) == 1 else b"".join(lines), len(lines))
+        if is_written:
             return True
         for line in lines:
             self._keep(line, at)
@@ -241,44 +168,90 @@ class Spool:
 
     def _next_file(self, at: int) -> SpoolFile | None:
         """The old one stays in use as long as there is no new one."""
+        self._replace_missing()
+        if self._file is not None and self._file.is_missing:
+            return self._file
+        hour = hour_of(at)
+        self._name = self._name or self._new_name()
+        name = f"{hour:013}-{self._name}-{self._files:06}"
+        self._files += 1
+        self._count_in(hour, name)
         try:
             make_directory(self._directory)
-            self._name = self._name or self._new_name()
-            file = SpoolFile(self._directory, f"{hour_of(at):013}-{self._name}-{self._files:06}", hour_of(at))
+            file = SpoolFile(self._directory / f"{name}{SPOOL_ENDING}", hour)
         except OSError as error:
             self._fails(error)
             return self._file
         if self._file is not None:
-            if self._is_gone:
-                self._save(self._file, file)
             self._retired.append(self._file)
-        self._file, self._is_gone = file, False
-        self._files += 1
-        file.count_answers(self._answers)
-        self._answers = 0
+        self._file = file
         if self._syncing is None:
             self._syncing = threading.Thread(target=self._sync_for_ever, name="traffic-sync", daemon=True)
             self._syncing.start()
         return file
 
-    def _save(self, gone: SpoolFile, file: SpoolFile) -> None:
-        """What was shipped before is known by then, and counts once."""
-        file.count_answers(gone.answers)
-        lines = gone.lines()
-        if not file.append(lines):
-            for line in lines.splitlines(keepends=True):
-                self._keep(line, gone.hour)
+    def _count_in(self, hour: int, name: str) -> None:
+        """Begin the counter of the hour. Without one, the counter before it stays in use."""
+        if self._counter is not None and self._counter.hour == hour:
+            return
+        counters = counters_beside(self._directory)
+        try:
+            make_directory(counters)
+            counter = AnswerCounter(counters / f"{name}{COUNTERS_ENDING}", hour, self._answers)
+        except OSError as error:
+            self._fails(error)
+            return
+        if self._counter is not None:
+            self._counter.show_unspooled(0)
+            self._retired.append(self._counter)
+        self._counter, self._answers = counter, 0
+        self._show_unspooled()
+
+    def _replace_missing(self) -> None:
+        """Write files that were removed while they were in use again, under their names."""
+        file, counter = self._file, self._counter
+        try:
+            if file is not None and file.is_missing:
+                make_directory(file.path.parent)
+                self._file = file.rewrite()
+                self._gave_up(file)
+            if counter is not None and counter.is_missing:
+                make_directory(counter.path.parent)
+                self._counter = counter.rewrite()
+                self._gave_up(counter)
+                self._show_unspooled()
+        except OSError as error:
+            self._fails(error)
+
+    def _gave_up(self, file: SpoolFile | AnswerCounter) -> None:
+        log.error("traffic.spool-failed", reason="The file was removed; it is written again.", file=file.path.name)
+        self._retired.append(file)
+
+    def _flush_to(self, file: SpoolFile) -> None:
+        while self._memory:
+            if not file.append(self._memory[0][1]):
+                self._fails(OSError(ENOSPC, os.strerror(ENOSPC)))
+                return
+            self._memory.popleft()
+        if self._lost_hours and file.append(framed(msgspec.json.encode({"lost": sorted(self._lost_hours.items())}))):
+            self._lost_hours.clear()
+        self._is_failing = False
+
+    def _show_unspooled(self) -> None:
+        """Tell the traffic process, which alerts the operator."""
+        if self._counter is not None:
+            self._counter.show_unspooled(self.unspooled)
 
     def _leave_to_the_parent(self) -> None:
         """A process that was forked writes to files of its own."""
-        for file in (*self._retired, self._file):
+        for file in (*self._retired, self._file, self._counter):
             if file is not None:
                 file.close()
         self._retired.clear()
         self._memory.clear()
         self._lost_hours.clear()
         self._soon, self._then = [], []
-        self._file, self._syncing, self._name, self._answers = None, None, "", 0
+        self._file, self._counter, self._syncing, self._name, self._answers = None, None, None, "", 0
 
     def _sync_for_ever(self) -> None:
         while not self._stopping.wait(SYNC_SECONDS):
@@ -289,11 +262,6 @@ class Spool:
             self.lose(at)
         else:
             self._memory.append((at, line))
-
-    def _is_missed(self) -> None:
-        if not self._is_gone:
-            log.error("traffic.spool-failed", reason="The file was removed; its lines are written to another.")
-        self._is_gone = True
 
     def _fails(self, error: OSError) -> None:
         if not self._is_failing:

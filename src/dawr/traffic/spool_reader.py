@@ -4,7 +4,9 @@ A line that was damaged is set aside, and costs only itself.
 """
 
 import os
+import struct
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 from zlib import crc32
@@ -14,11 +16,14 @@ from msgspec import Meta
 
 from dawr.reliability.disk import sync
 from dawr.reliability.file_lock import try_lock
-from dawr.traffic.spool import BEGUN, ENDING, HEADER, LOST
+from dawr.traffic.spool import LOST
+from dawr.traffic.spool_file import BEGUN, COUNTERS, COUNTERS_AT, COUNTERS_ENDING, HEADER, SPOOL_ENDING
 
 MOST_READ = 128 * 1024
 """At once; some hundreds of lines."""
 CHECKSUM = 8
+MAX_COUNT = 2**48
+"""No process answers more in an hour. A larger number is damaged."""
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -31,12 +36,12 @@ class Piece(msgspec.Struct, frozen=True):
     lost: Counter[int]
     """By hour: what the process had no place for."""
     answers: int
-    """How many answers were sent since the file began: never more than there are lines up to here."""
+    """Answers that an earlier version counted in the header; 0 before the end of the file is reached."""
     is_last: bool
     """Nothing is behind it now."""
 
 
-Count = Annotated[int, Meta(ge=0, lt=2**48)]
+Count = Annotated[int, Meta(ge=0, lt=MAX_COUNT)]
 
 
 class Loss(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -59,9 +64,8 @@ class SpoolReader:
         self.is_over = try_lock(self._handle)
 
     def read(self, position: int, answers: int) -> Piece:
-        """What is behind what was read before. A line is written before its answer is counted, and so it is read."""
+        """Return what is behind `position`."""
         start = max(position, len(HEADER))
-        counted = self._answers()
         chunk = os.pread(self._handle, MOST_READ, start)
         end = chunk.rfind(b"\n") + 1
         is_last = len(chunk) < MOST_READ
@@ -69,22 +73,15 @@ class SpoolReader:
         if self.is_over if is_last else end == 0:
             end = len(chunk)
         lines = chunk[:end].split(b"\n")
-        # Of what is not read to its end, no more answers than lines: the rest come with the lines behind.
-        sent = max(counted, answers) if is_last else max(answers, min(counted, answers + len(lines) - 1))
-        piece = Piece(start + end, [], [], Counter(), sent, is_last)
+        piece = Piece(start + end, [], [], Counter(), max(answers, self._answers() if is_last else 0), is_last)
         for line in lines:
             if line:
                 _sort(line, piece)
         return piece
 
-    def is_new(self, position: int, answers: int) -> bool:
+    def is_new(self, position: int) -> bool:
         """Whether there may be more than this."""
-        return self.is_over or os.fstat(self._handle).st_size != position or self._answers() != answers
-
-    def remove(self) -> None:
-        """The disk has all of it elsewhere by now."""
-        self.path.unlink(missing_ok=True)
-        sync(self.path.parent)
+        return self.is_over or os.fstat(self._handle).st_size != position
 
     def close(self) -> None:
         os.close(self._handle)
@@ -93,13 +90,57 @@ class SpoolReader:
         return int.from_bytes(os.pread(self._handle, 8, 16), "little")
 
 
+class Counted(msgspec.Struct, frozen=True):
+    """Counters of one process in one hour, as they were read."""
+
+    path: Path
+    hour: int
+    answers: int
+    unspooled: int
+    is_over: bool
+    """The process is gone, or counts in another file: the numbers are final."""
+
+
 def spools_in(directory: Path) -> list[Path]:
-    """In the order of their hours. What was begun and never got its name holds nothing, and is removed."""
+    return _files_in(directory, SPOOL_ENDING)
+
+
+def read_counters(directory: Path) -> list[Counted]:
+    """Leave out files that are removed meanwhile."""
+    found = []
+    for path in _files_in(directory, COUNTERS_ENDING):
+        with suppress(FileNotFoundError):
+            found.append(read_counter(path))
+    return found
+
+
+def read_counter(path: Path) -> Counted:
+    """Raise `FileNotFoundError` if it was removed. Return zeros for a file that is damaged."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        is_over = try_lock(handle)
+        data = os.pread(handle, len(COUNTERS), 0)
+    finally:
+        os.close(handle)
+    if len(data) != len(COUNTERS) or data[:COUNTERS_AT] != COUNTERS[:COUNTERS_AT]:
+        return Counted(path, hour_of_name(path.name), 0, 0, is_over)
+    answers, unspooled = (min(number, MAX_COUNT) for number in struct.unpack_from("<QQ", data, COUNTERS_AT))
+    return Counted(path, hour_of_name(path.name), answers, unspooled, is_over)
+
+
+def _files_in(directory: Path, ending: str) -> list[Path]:
+    """Return files in the order of their hours. Remove begun files without a name, because they hold nothing."""
     if not directory.exists():
         return []
     for begun in directory.glob(f"*{BEGUN}"):
         _remove_if_free(begun)
-    return sorted(directory.glob(f"*{ENDING}"))
+    return sorted(directory.glob(f"*{ending}"))
+
+
+def remove_shipped(path: Path) -> None:
+    """Delete a file once the disk has all of it elsewhere."""
+    path.unlink(missing_ok=True)
+    sync(path.parent)
 
 
 def hour_of_name(name: str) -> int:

@@ -21,6 +21,7 @@ LEAST_CONSUMED = 0.999
 MOST_WAITING = 100
 MOST_SILENT_SECONDS = 180.0
 MOST_BEHIND_SECONDS = 60.0
+SPOOL_UNWRITABLE = "spool-unwritable"
 
 
 class Heartbeat(msgspec.Struct, frozen=True):
@@ -38,6 +39,8 @@ class Heartbeat(msgspec.Struct, frozen=True):
     """For how long its spools have not been shipped to their end."""
     unreadable: int = 0
     """Spools that it cannot read."""
+    unspooled: int = 0
+    """Requests that were answered and are in no file, because the spool cannot be written."""
 
 
 class OpenAlert(msgspec.Struct, frozen=True):
@@ -58,7 +61,7 @@ class Status(msgspec.Struct, frozen=True):
     damaged: int
     """Lines that came back damaged and were set aside."""
     lost: int
-    """Events of the latest 24 hours that could be kept nowhere."""
+    """Requests of the latest 24 hours that could be kept nowhere, or whose lines are gone."""
     sent: int
     """What the latest 24 hours put into the queue, but for what was due less than a minute ago."""
     consumed: int
@@ -134,6 +137,7 @@ def failed_gates(status: Status) -> list[str]:
     silent = [beat for beat in status.heartbeats if beat.age_seconds > MOST_SILENT_SECONDS]
     behind = [beat for beat in status.heartbeats if beat.behind_seconds > MOST_BEHIND_SECONDS]
     unreadable = sum(beat.unreadable for beat in status.heartbeats)
+    unspooled = sum(beat.unspooled for beat in status.heartbeats)
     dead_letters = status.dead_letters
     gates = (
         (
@@ -145,7 +149,7 @@ def failed_gates(status: Status) -> list[str]:
             dead_letters > status.consumed * (1 - LEAST_CONSUMED),
             f"{at_least(dead_letters)} dead letters wait for somebody: more than 0.1 % of what was consumed.",
         ),
-        (status.lost > 0, f"{status.lost:,} events of 24 hours were lost: no disk and no memory would take them."),
+        (status.lost > 0, f"{status.lost:,} requests of 24 hours were lost: `dawr traffic verify` names the hours."),
         (not status.heartbeats, "No traffic process runs: nothing is counted."),
         (
             bool(silent),
@@ -155,9 +159,15 @@ def failed_gates(status: Status) -> list[str]:
             bool(behind),
             f"What was written down is not shipped for more than a minute: {', '.join(beat.host for beat in behind)}.",
         ),
+        (unspooled > 0, unspooled_sentence(unspooled)),
         (unreadable > 0, f"{unreadable:,} spools cannot be read: look at the log for `traffic.spool-unreadable`."),
     )
-    return [sentence for failed, sentence in gates if failed]
+    critical = [f"{alert.name}: {alert.sentence}" for alert in status.alerts if alert.level == "critical"]
+    return [sentence for failed, sentence in gates if failed] + critical
+
+
+def unspooled_sentence(requests: int) -> str:
+    return f"{requests:,} requests are in no file: the spool cannot be written. Look at its directory and its disk."
 
 
 def at_least(count: int) -> str:
@@ -165,10 +175,10 @@ def at_least(count: int) -> str:
     return f"{count:,}" if count < MOST_COUNTED else f"{MOST_COUNTED - 1:,} or more"
 
 
-def _heartbeat(row: tuple[str, int, str, int, int, int, int, str, int, int], now: int) -> Heartbeat:
-    host, pid, version, began_at, beat_at, spool_bytes, key_day, key_check, shipped_at, unreadable = row
+def _heartbeat(row: tuple[str, int, str, int, int, int, int, str, int, int, int], now: int) -> Heartbeat:
+    host, pid, version, began_at, beat_at, spool_bytes, key_day, key_check, shipped_at, unreadable, unspooled = row
     age, up, behind = _seconds(beat_at, now), _seconds(began_at, now), _seconds(shipped_at, beat_at)
-    return Heartbeat(host, pid, version, age, up, spool_bytes, key_day, key_check, behind, unreadable)
+    return Heartbeat(host, pid, version, age, up, spool_bytes, key_day, key_check, behind, unreadable, unspooled)
 
 
 def _alive(beats: list[Heartbeat]) -> list[Heartbeat]:

@@ -2,6 +2,7 @@
 
 - What was spooled waits, is stored, was a duplicate, or is dead: nothing else, and nothing twice.
 - What is stored is in the aggregates, in the minutes and in the histograms, of its hour and of its day.
+- What is stored is kept in detail, or the ledger says why it is not: its kind, the limit of the hour, or the disk.
 - What is kept in detail is in the details, or left them by an archive or because its time was over.
 - Whoever sends the bytes of answers counts them beside the collector: nothing may be missing. A process that is
   killed between the two leaves a request that was written down and not sent, so there may be 1 % more.
@@ -39,6 +40,9 @@ class Hour(msgspec.Struct):
     dead: int = 0
     damaged: int = 0
     lost: int = 0
+    counted_only: int = 0
+    over_limit: int = 0
+    no_space: int = 0
     waiting: int = 0
     dead_letters: int = 0
     damaged_lines: int = 0
@@ -47,6 +51,7 @@ class Hour(msgspec.Struct):
     refused: int = 0
     sum_us: int = 0
     max_us: int = 0
+    streams: int = 0
     in_buckets: int = 0
     in_minutes: int = 0
     errors_in_minutes: int = 0
@@ -56,6 +61,11 @@ class Hour(msgspec.Struct):
     @property
     def settled(self) -> int:
         return self.waiting + self.stored + self.duplicates + self.dead
+
+    @property
+    def accounted(self) -> int:
+        """Requests that are stored, by what became of their details."""
+        return self.detailed + self.counted_only + self.over_limit + self.no_space
 
     @property
     def collected(self) -> int:
@@ -188,7 +198,7 @@ async def _read_aggregates(
 ) -> None:
     for start, *sums in await transaction.select_rows("verify_hours", span, since, until):
         figures = into[start]
-        figures.aggregated, figures.errors, figures.refused, figures.sum_us, figures.max_us = sums
+        figures.aggregated, figures.errors, figures.refused, figures.sum_us, figures.max_us, figures.streams = sums
     for start, count in await transaction.select_rows("verify_buckets", span, since, until):
         into[start].in_buckets = count
 
@@ -200,7 +210,8 @@ def _of_hour(hour: int, figures: Hour, is_archived: bool) -> Iterator[Difference
         ("spooled, and put into the queue", f.spooled, f.queued),
         ("stored, and aggregated", f.stored, f.aggregated),
         ("stored, and counted by the minute", f.stored, f.in_minutes),
-        ("stored, and in the histograms", f.stored, f.in_buckets),
+        ("stored, and in the histograms or streams", f.stored, f.in_buckets + f.streams),
+        ("stored, and kept in detail or counted without", f.stored, f.accounted),
         ("errors, and errors by the minute", f.errors, f.errors_in_minutes),
         ("refused, and refused by the minute", f.refused, f.refused_in_minutes),
         ("dead letters, and more of them than died", f.dead, max(f.dead, f.dead_letters)),
@@ -232,6 +243,7 @@ def _of_days(picture: Picture) -> Iterator[Difference]:
             ("microseconds by the hour, and by the day", hours.sum_us, whole.sum_us),
             ("the slowest by the hour, and by the day", hours.max_us, whole.max_us),
             ("in the histograms by the hour, and by the day", hours.in_buckets, whole.in_buckets),
+            ("streams by the hour, and by the day", hours.streams, whole.streams),
             ("kept in detail, and details or archived", hours.detailed, hours.details + deleted[day]),
         ):
             if expected != found:

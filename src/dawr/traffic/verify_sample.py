@@ -10,7 +10,7 @@ from collections import Counter
 import msgspec
 
 from dawr.traffic.buckets import bucket_of
-from dawr.traffic.counting import ALL_PATHS
+from dawr.traffic.counting import ALL_PATHS, STREAM
 from dawr.traffic.database import Transaction
 from dawr.traffic.event import hour_of
 from dawr.traffic.visitors import KEPT
@@ -33,7 +33,8 @@ class Detail(msgspec.Struct, frozen=True):
     """Where a detail must be found again."""
 
     in_hours: Key
-    in_buckets: Key
+    in_buckets: Key | None
+    """None for a stream, whose time is in no histogram."""
     visitors: tuple[Key, ...]
 
 
@@ -42,27 +43,31 @@ async def compare_sample(transaction: Transaction, since: int, until: int, share
     rows = await transaction.select_rows("sampled_events", f"{since:013}", f"{until:013}", below, MOST_LOOKED_UP)
     details = [_detail(row) for row in rows]
     hours = await _requests(transaction, "requests_in_hour", {detail.in_hours for detail in details})
-    buckets = await _requests(transaction, "requests_in_bucket", {detail.in_buckets for detail in details})
+    buckets = await _requests(
+        transaction, "requests_in_bucket", {detail.in_buckets for detail in details if detail.in_buckets}
+    )
     visitors = {(*key, KEPT) for detail in details for key in detail.visitors}
     known = {tuple(row) for row in await transaction.select_each("visitors_in_hour", sorted(visitors))}
     missing = []
     for detail in details:
         hours[detail.in_hours] -= 1
-        buckets[detail.in_buckets] -= 1
-        is_there = hours[detail.in_hours] >= 0 and buckets[detail.in_buckets] >= 0
+        is_there = hours[detail.in_hours] >= 0
+        if detail.in_buckets is not None:
+            buckets[detail.in_buckets] -= 1
+            is_there = is_there and buckets[detail.in_buckets] >= 0
         if not is_there or not known.issuperset(detail.visitors):
             missing.append(detail.in_hours[0])
     return Sample(len(details), len(missing), missing[0] if missing else 0)
 
 
-def _detail(row: tuple[int, str, str, int, float, str]) -> Detail:
-    at, path, method, status, ms, visitor = row
+def _detail(row: tuple[int, str, str, int, str, float, str]) -> Detail:
+    at, path, method, status, outcome, ms, visitor = row
     hour = hour_of(at)
     bucket = bucket_of(round(ms * 1000))
     paths = (path, ALL_PATHS) if visitor else ()
     return Detail(
         (hour, path, method, f"{status // 100}xx"),
-        (hour, path, method, bucket),
+        None if outcome == STREAM else (hour, path, method, bucket),
         tuple((hour, known, visitor) for known in paths),
     )
 

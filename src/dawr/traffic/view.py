@@ -60,6 +60,8 @@ class TrafficView:
         self._asking: asyncio.Task[None] | None = None
         self.seen: Status | None = None
         """How the statistics fared when they were last looked at; None if they could not be."""
+        self.count_unspooled: Callable[[], int] = lambda: 0
+        """Return how many requests of this process are in no file now."""
 
     async def overview(self, start: int | None, end: int | None) -> OverviewAnswer:
         """The latest 24 hours as the snapshot has them, however old it is; any other range as it is now."""

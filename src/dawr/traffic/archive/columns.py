@@ -33,6 +33,7 @@ TABLES: Mapping[str, Mapping[str, str]] = {
         "refused": "BIGINT",
         "sum_us": "BIGINT",
         "max_us": "BIGINT",
+        "streams": "BIGINT",
     },
     "traffic_minutes": {"minute": "BIGINT", "requests": "BIGINT", "errors": "BIGINT", "refused": "BIGINT"},
     "traffic_ledger": {
@@ -46,6 +47,9 @@ TABLES: Mapping[str, Mapping[str, str]] = {
         "dead": "BIGINT",
         "damaged": "BIGINT",
         "lost": "BIGINT",
+        "counted_only": "BIGINT",
+        "over_limit": "BIGINT",
+        "no_space": "BIGINT",
     },
 }
 

@@ -19,27 +19,36 @@ class Counts(NamedTuple):
     refused: int = 0
     sum_us: int = 0
     max_us: int = 0
+    streams: int = 0
+
+    @property
+    def timed(self) -> int:
+        """Requests that have a response time: all but streams."""
+        return self.requests - self.streams
 
     @property
     def mean_ms(self) -> float | None:
-        return in_ms(self.sum_us / self.requests) if self.requests else None
+        return in_ms(self.sum_us / self.timed) if self.timed else None
 
 
 def sum_of(rows: Iterable[Counts]) -> Counts:
-    requests = errors = refused = sum_us = max_us = 0
+    requests = errors = refused = sum_us = max_us = streams = 0
     for row in rows:
         requests += row.requests
         errors += row.errors
         refused += row.refused
         sum_us += row.sum_us
         max_us = max(max_us, row.max_us)
-    return Counts(requests, errors, refused, sum_us, max_us)
+        streams += row.streams
+    return Counts(requests, errors, refused, sum_us, max_us, streams)
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
     """Rates are shares of all requests. Whatever says nothing without a request is null then."""
 
     requests: int
+    streams: int = 0
+    """Streams among the requests. They have no part in the times below."""
     errors: int
     refused: int
     error_rate: float | None
@@ -54,6 +63,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
 def figures(counts: Counts, histogram: Mapping[int, int]) -> Figures:
     return Figures(
         requests=counts.requests,
+        streams=counts.streams,
         errors=counts.errors,
         refused=counts.refused,
         error_rate=share(counts.errors, counts.requests),
@@ -62,7 +72,7 @@ def figures(counts: Counts, histogram: Mapping[int, int]) -> Figures:
         p50_ms=quantile_ms(histogram, P50, counts.max_us),
         p95_ms=quantile_ms(histogram, P95, counts.max_us),
         p99_ms=quantile_ms(histogram, P99, counts.max_us),
-        max_ms=in_ms(counts.max_us) if counts.requests else None,
+        max_ms=in_ms(counts.max_us) if counts.timed else None,
     )
 
 

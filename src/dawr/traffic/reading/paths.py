@@ -90,8 +90,8 @@ def _values(sort: Sort, counts: Mapping[str, Counts], histograms: Mapping[str, H
     by: Mapping[Sort, Callable[[str], float | None]] = {
         "requests": lambda path: counts[path].requests,
         "errors": lambda path: counts[path].errors,
-        "mean": lambda path: counts[path].sum_us / counts[path].requests,
-        "p95": lambda path: quantile_us(histograms[path], P95, counts[path].max_us),
+        "mean": lambda path: counts[path].mean_ms,
+        "p95": lambda path: quantile_us(histograms.get(path, NO_REQUESTS), P95, counts[path].max_us),
         "path": lambda _: 0,
     }
     return lambda path: float(by[sort](path) or 0)

@@ -29,7 +29,8 @@ DELETE FROM traffic_alerts WHERE ended_at < $1;
 SELECT min(minute) FROM traffic_minutes;
 
 -- name: lost_since
-SELECT coalesce(sum(lost), 0)::bigint FROM traffic_ledger WHERE hour >= $1;
+-- What no disk and no memory would take, and what had no place among the details of its hour.
+SELECT coalesce(sum(lost), 0)::bigint, coalesce(sum(over_limit), 0)::bigint FROM traffic_ledger WHERE hour >= $1;
 
 -- name: unfinished_archives
 -- Files that were written before $1, and whose rows were not deleted.

@@ -11,7 +11,7 @@ ORDER BY id, hash
 LIMIT $4;
 
 -- name: next_hours
-SELECT span, start, path, method, class, requests, errors, refused, sum_us, max_us
+SELECT span, start, path, method, class, requests, errors, refused, sum_us, max_us, streams
 FROM traffic_hours
 WHERE (span, start, path, method, class) > ($1, $2, $3, $4, $5)
 ORDER BY span, start, path, method, class
@@ -21,7 +21,7 @@ LIMIT $6;
 SELECT minute, requests, errors, refused FROM traffic_minutes WHERE minute > $1 ORDER BY minute LIMIT $2;
 
 -- name: next_ledger
-SELECT hour, answered, spooled, queued, stored, detailed, duplicates, dead, damaged, lost
+SELECT hour, answered, spooled, queued, stored, detailed, duplicates, dead, damaged, lost, counted_only, over_limit, no_space
 FROM traffic_ledger
 WHERE hour > $1
 ORDER BY hour

@@ -37,14 +37,15 @@ SELECT id, hash, at, path, method, status, outcome, ms, visitor, request_id, cor
 ON CONFLICT (id, hash) DO NOTHING;
 
 -- name: count_hours
-INSERT INTO traffic_hours AS old (span, start, path, method, class, requests, errors, refused, sum_us, max_us)
-SELECT span, start, path, method, class, requests, errors, refused, sum_us, max_us FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[]) AS new (span, start, path, method, class, requests, errors, refused, sum_us, max_us)
+INSERT INTO traffic_hours AS old (span, start, path, method, class, requests, errors, refused, sum_us, max_us, streams)
+SELECT span, start, path, method, class, requests, errors, refused, sum_us, max_us, streams FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[]) AS new (span, start, path, method, class, requests, errors, refused, sum_us, max_us, streams)
 ON CONFLICT (span, start, path, method, class) DO UPDATE SET
     requests = old.requests + excluded.requests,
     errors = old.errors + excluded.errors,
     refused = old.refused + excluded.refused,
     sum_us = old.sum_us + excluded.sum_us,
-    max_us = greatest(old.max_us, excluded.max_us);
+    max_us = greatest(old.max_us, excluded.max_us),
+    streams = old.streams + excluded.streams;
 
 -- name: count_minutes
 INSERT INTO traffic_minutes AS old (minute, requests, errors, refused)

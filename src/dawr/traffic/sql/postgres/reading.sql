@@ -3,7 +3,7 @@
 -- OFFSET 0 and LIMIT keep a window or a start the outer loop, so that the inner one is a look into the primary key.
 
 -- name: counts_by_path
-SELECT path, sum(requests)::bigint, sum(errors)::bigint, sum(refused)::bigint, sum(sum_us)::bigint, max(max_us)
+SELECT path, sum(requests)::bigint, sum(errors)::bigint, sum(refused)::bigint, sum(sum_us)::bigint, max(max_us), sum(streams)::bigint
 FROM (
     VALUES (3600000::bigint, $1::bigint, $2::bigint), (86400000, $2, $3::bigint), (3600000, $3, $4::bigint)
 ) AS w (span, since, until)
@@ -42,13 +42,13 @@ CROSS JOIN LATERAL (
 GROUP BY wanted.path, b.bucket;
 
 -- name: counts_by_start
-SELECT start, sum(requests)::bigint, sum(errors)::bigint, sum(refused)::bigint, sum(sum_us)::bigint, max(max_us)
+SELECT start, sum(requests)::bigint, sum(errors)::bigint, sum(refused)::bigint, sum(sum_us)::bigint, max(max_us), sum(streams)::bigint
 FROM traffic_hours
 WHERE span = $1 AND start >= $2 AND start < $3
 GROUP BY start;
 
 -- name: counts_of_path_by_start
-SELECT s.start, method, class, requests, errors, refused, sum_us, max_us
+SELECT s.start, method, class, requests, errors, refused, sum_us, max_us, streams
 FROM generate_series($2::bigint, $3::bigint - 1, $1::bigint) AS s (start)
 CROSS JOIN LATERAL (
     SELECT * FROM traffic_hours WHERE span = $1 AND start = s.start AND path = $4 OFFSET 0

@@ -1,8 +1,8 @@
 -- The traffic process of each host.
 
 -- name: save_heartbeat
-INSERT INTO traffic_consumer (host, pid, version, began_at, beat_at, spool_bytes, unreadable, shipped_at, key_day, key_check)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+INSERT INTO traffic_consumer (host, pid, version, began_at, beat_at, spool_bytes, unreadable, shipped_at, key_day, key_check, unspooled)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
 ON CONFLICT (host) DO UPDATE SET
     pid = excluded.pid,
     version = excluded.version,
@@ -12,7 +12,8 @@ ON CONFLICT (host) DO UPDATE SET
     unreadable = excluded.unreadable,
     shipped_at = excluded.shipped_at,
     key_day = excluded.key_day,
-    key_check = excluded.key_check;
+    key_check = excluded.key_check,
+    unspooled = excluded.unspooled;
 
 -- name: forget_hosts
 -- Those that have been silent for days are gone for good.

@@ -30,13 +30,14 @@ INSERT INTO traffic_events (id, hash, at, path, method, status, outcome, ms, vis
 ON CONFLICT (id, hash) DO NOTHING;
 
 -- name: count_hours
-INSERT INTO traffic_hours (span, start, path, method, class, requests, errors, refused, sum_us, max_us) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+INSERT INTO traffic_hours (span, start, path, method, class, requests, errors, refused, sum_us, max_us, streams) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
 ON CONFLICT (span, start, path, method, class) DO UPDATE SET
     requests = traffic_hours.requests + excluded.requests,
     errors = traffic_hours.errors + excluded.errors,
     refused = traffic_hours.refused + excluded.refused,
     sum_us = traffic_hours.sum_us + excluded.sum_us,
-    max_us = max(traffic_hours.max_us, excluded.max_us);
+    max_us = max(traffic_hours.max_us, excluded.max_us),
+    streams = traffic_hours.streams + excluded.streams;
 
 -- name: count_minutes
 INSERT INTO traffic_minutes (minute, requests, errors, refused) VALUES (?1, ?2, ?3, ?4)

@@ -3,7 +3,7 @@
 
 -- name: counts_by_path
 WITH windows (span, since, until) AS (VALUES (3600000, ?1, ?2), (86400000, ?2, ?3), (3600000, ?3, ?4))
-SELECT path, sum(requests), sum(errors), sum(refused), sum(sum_us), max(max_us)
+SELECT path, sum(requests), sum(errors), sum(refused), sum(sum_us), max(max_us), sum(streams)
 FROM windows CROSS JOIN traffic_hours AS h ON h.span = windows.span AND h.start >= since AND h.start < until
 GROUP BY path;
 
@@ -28,7 +28,7 @@ WHERE ?2 IN ('', b.method)
 GROUP BY bucket;
 
 -- name: counts_by_start
-SELECT start, sum(requests), sum(errors), sum(refused), sum(sum_us), max(max_us)
+SELECT start, sum(requests), sum(errors), sum(refused), sum(sum_us), max(max_us), sum(streams)
 FROM traffic_hours
 WHERE span = ?1 AND start >= ?2 AND start < ?3
 GROUP BY start;
@@ -39,7 +39,7 @@ WITH RECURSIVE starts (start) AS (
     UNION ALL
     SELECT start + ?1 FROM starts WHERE start + ?1 < ?3
 )
-SELECT h.start, method, class, requests, errors, refused, sum_us, max_us
+SELECT h.start, method, class, requests, errors, refused, sum_us, max_us, streams
 FROM starts CROSS JOIN traffic_hours AS h ON h.span = ?1 AND h.start = starts.start AND h.path = ?4;
 
 -- name: buckets_by_start

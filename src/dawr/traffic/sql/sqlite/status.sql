@@ -12,7 +12,7 @@ SELECT count(*) FROM (SELECT hour, due_at FROM traffic_queue ORDER BY seq DESC L
 SELECT kind, count(*) FROM (SELECT kind FROM traffic_dead ORDER BY seq DESC LIMIT ?1) GROUP BY kind;
 
 -- name: traffic_heartbeats
-SELECT host, pid, version, began_at, beat_at, spool_bytes, key_day, key_check, shipped_at, unreadable
+SELECT host, pid, version, began_at, beat_at, spool_bytes, key_day, key_check, shipped_at, unreadable, unspooled
 FROM traffic_consumer
 ORDER BY host;
 
@@ -20,7 +20,7 @@ ORDER BY host;
 SELECT at FROM traffic_snapshots WHERE name = ?1;
 
 -- name: traffic_settled_since
-SELECT coalesce(sum(queued), 0), coalesce(sum(stored + duplicates + dead), 0), coalesce(sum(lost), 0) FROM traffic_ledger WHERE hour >= ?1;
+SELECT coalesce(sum(queued), 0), coalesce(sum(stored + duplicates + dead), 0), coalesce(sum(max(lost, answered - spooled)), 0) FROM traffic_ledger WHERE hour >= ?1;
 
 -- name: traffic_minutes_between
 SELECT coalesce(sum(requests), 0), coalesce(sum(errors), 0), coalesce(max(requests), 0) FROM traffic_minutes WHERE minute >= ?1 AND minute < ?2;

@@ -1,7 +1,7 @@
 -- Every table's own count of the same requests, by hour or by day.
 
 -- name: verify_ledger
-SELECT hour, answered, spooled, queued, stored, detailed, duplicates, dead, damaged, lost
+SELECT hour, answered, spooled, queued, stored, detailed, duplicates, dead, damaged, lost, counted_only, over_limit, no_space
 FROM traffic_ledger
 WHERE hour >= ?1 AND hour < ?2;
 
@@ -15,7 +15,7 @@ WHERE hour >= ?1 AND hour < ?2
 GROUP BY hour;
 
 -- name: verify_hours
-SELECT start, sum(requests), sum(errors), sum(refused), sum(sum_us), max(max_us)
+SELECT start, sum(requests), sum(errors), sum(refused), sum(sum_us), max(max_us), sum(streams)
 FROM traffic_hours
 WHERE span = ?1 AND start >= ?2 AND start < ?3
 GROUP BY start;
@@ -38,7 +38,7 @@ SELECT day, part, file, rows, deleted, sha256, state FROM traffic_archives WHERE
 
 -- name: sampled_events
 -- Those whose hash begins with less than ?3: the same ones every time.
-SELECT at, path, method, status, ms, visitor FROM traffic_events WHERE id >= ?1 AND id < ?2 AND hash < ?3 ORDER BY id, hash LIMIT ?4;
+SELECT at, path, method, status, outcome, ms, visitor FROM traffic_events WHERE id >= ?1 AND id < ?2 AND hash < ?3 ORDER BY id, hash LIMIT ?4;
 
 -- name: requests_in_hour
 SELECT start, path, method, class, requests FROM traffic_hours WHERE span = 3600000 AND start = ?1 AND path = ?2 AND method = ?3 AND class = ?4;

@@ -1,0 +1,72 @@
+"""Answers are counted apart from the spool: `dawr traffic verify` finds what was lost with it, and nothing twice."""
+
+import os
+import shutil
+import signal
+from pathlib import Path
+
+from dawr.traffic.directory import TrafficDirectory, traffic_in
+from tests.running import Client, DawrServer, dawr, eventually
+from tests.stories.traffic_audit import ledger
+from tests.stories.traffic_chaos import traffic_process_of
+from tests.stories.traffic_load import Load
+
+ON = {"DAWR_TRAFFIC": "on", "DAWR_TRAFFIC_BATCH_SECONDS": "1"}
+PATH = "/favicon.ico"
+REQUESTS = 400
+
+
+def asked(server: DawrServer, requests: int) -> None:
+    with Client(server.url) as client:
+        for _ in range(requests):
+            assert client.get(PATH).status == 200
+
+
+def is_settled(directory: TrafficDirectory, answers: int, spooled: int) -> bool:
+    """Whether so many are in the ledger, and nothing waits to be counted."""
+    if not directory.socket.exists():
+        return False
+    columns = ("answered", "spooled", "stored + duplicates")
+    return [ledger(directory.database, column) for column in columns] == [answers, spooled, spooled]
+
+
+def test_a_spool_that_is_deleted_after_a_kill_is_missed(tmp_path: Path) -> None:
+    directory = traffic_in(tmp_path)
+    server = DawrServer(tmp_path, "serve", DAWR_DATA=tmp_path, **ON)
+    with server:
+        asked(server, 10)
+        eventually(lambda: is_settled(directory, 10, 10))
+        frozen = traffic_process_of(server)
+        os.kill(frozen, signal.SIGSTOP)
+        asked(server, REQUESTS)
+        for pid in (server.pid, frozen):
+            os.kill(pid, signal.SIGKILL)
+        server.kill()
+        [spool] = directory.spools.glob("*.spool")
+        spool.unlink()
+
+        server.start()
+        eventually(lambda: is_settled(directory, 10 + REQUESTS, 10))
+        verified = dawr("traffic", "verify", "--data", tmp_path)
+
+    assert verified.exit_code == 1, verified
+    assert f"answered, and written down: {10 + REQUESTS} and 10." in verified.said
+    assert "Each request was counted once" not in verified.said
+
+
+def test_a_spool_that_is_removed_under_load_counts_no_answer_twice(tmp_path: Path) -> None:
+    directory = traffic_in(tmp_path)
+    with DawrServer(tmp_path, "serve", DAWR_DATA=tmp_path, **ON) as server:
+        eventually(directory.socket.exists)
+        load = Load(server.port, 4 * REQUESTS, [PATH], seed="removed")
+        with load.running():
+            for share in (0.25, 0.5, 0.75):
+                load.until(share)
+                shutil.rmtree(directory.spools, ignore_errors=True)
+        answers = len(load.answered) + load.repeated.total()
+        assert len(load.answered) == 4 * REQUESTS
+
+        eventually(lambda: is_settled(directory, answers, answers))
+        verified = dawr("traffic", "verify", "--data", tmp_path)
+
+        assert verified.exit_code == 0, verified
