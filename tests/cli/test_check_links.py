@@ -7,12 +7,14 @@ from dawr.cli.check.findings import Report
 from dawr.cli.check.links import look_at_links
 from dawr.settings import Settings, SettingUnfit
 from tests.cli.installations import Installation
+from tests.running import DawrServer, venue_document
 
 
-def test_what_links_cost_without_a_public_address_is_said() -> None:
+@pytest.mark.parametrize("is_of_server", [True, False])
+def test_what_links_cost_without_a_public_address_is_said(*, is_of_server: bool) -> None:
     report = Report()
 
-    look_at_links(Settings(), report)
+    look_at_links(Settings(), report, is_of_server=is_of_server)
 
     (found,) = report.findings
     assert (found.level, found.about) == ("warning", "settings")
@@ -27,8 +29,27 @@ def test_an_installation_without_a_public_address_works_and_is_told_so(embedded:
     public = embedded.dawr("check", DAWR_PORT="0", DAWR_PUBLIC_URL="https://queue.example.org")
 
     assert (without.exit_code, public.exit_code) == (0, 0)
-    assert "!  DAWR_PUBLIC_URL is empty, so links do not say where this server is" in without.said
+    assert (
+        "!  DAWR_PUBLIC_URL is not set for this command. If the server has none either, links do not say"
+        in without.said
+    )
     assert "✓  QR codes and links begin with https://queue.example.org.\n" in public.said
+
+
+def test_a_running_server_is_asked_for_its_own_public_address_and_clinic(embedded: Installation) -> None:
+    for slug in ("north", "south"):
+        assert embedded.dawr("venue", "apply", "-", stdin=venue_document({"id": "lab"}, slug=slug)).exit_code == 0
+    own = {"DAWR_PUBLIC_URL": "https://queue.example.org", "DAWR_CLINIC_VENUE": "south"}
+
+    with DawrServer(embedded.directory, "serve", **embedded.settings, **own):
+        known = embedded.dawr("check")
+    with embedded.serve():
+        empty = embedded.dawr("check", **own)
+
+    assert "✓  QR codes and links begin with https://queue.example.org.\n" in known.said
+    assert "There are 2 clinics" not in known.said
+    assert "!  DAWR_PUBLIC_URL is empty, so links do not say where this server is" in empty.said
+    assert "!  There are 2 clinics: north, south." in empty.said
 
 
 @pytest.mark.parametrize(

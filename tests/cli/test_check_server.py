@@ -73,6 +73,19 @@ def test_a_lease_of_a_server_that_was_killed_is_held_by_nobody(embedded: Install
     )
 
 
+def test_a_backup_put_in_place_after_a_clean_stop_names_no_killed_server(embedded: Installation) -> None:
+    embedded.create_venue()
+    backup = embedded.directory / "backup.sqlite"
+    with embedded.serve():
+        assert embedded.dawr("backup", backup).exit_code == 0
+    assert embedded.dawr("restore", "--replace", backup).exit_code == 0
+
+    done = check(embedded)
+
+    assert "was killed" not in done.said
+    assert "✓  Nobody holds the lease clockwork now" in done.said
+
+
 def test_a_process_of_this_host_that_is_gone_holds_no_lease(scaled: Installation) -> None:
     run_here(scaled, "migrate")
     for name, pid in (("gone", 2**22 + 1), ("here", 1)):

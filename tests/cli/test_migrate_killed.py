@@ -1,6 +1,7 @@
 """`dawr migrate --to` killed half-way: nothing is there, or all of it, and the next run knows which."""
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,7 +12,8 @@ import pytest
 
 from tests.cli.here import run_here
 from tests.cli.installations import Installation
-from tests.running import PROGRAM, Finished, _environment, venue_document
+from tests.cli.killing import Moment, run_killed
+from tests.running import PROGRAM, Client, Finished, _environment, venue_document
 
 pytestmark = pytest.mark.slow
 
@@ -75,8 +77,8 @@ async def _until(connection: "asyncpg.Connection[asyncpg.Record]", holds: str) -
             await asyncio.sleep(0.01)
 
 
-async def _killed_at(source: Installation, target: Installation, trigger: str) -> None:
-    """`kill -9` while the copy hangs at that moment."""
+async def _killed_at(source: Installation, target: Installation, trigger: str, *, is_lost: bool = False) -> None:
+    """`kill -9` while the copy hangs at that moment. What was sent to PostgreSQL is done all the same, or is lost."""
     assert (await asyncio.to_thread(run_here, target, "migrate")).exit_code == 0
     async with hanging(str(target.database), trigger) as connection:
         process = await asyncio.create_subprocess_exec(
@@ -87,6 +89,10 @@ async def _killed_at(source: Installation, target: Installation, trigger: str) -
         await _until(connection, "SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
         process.kill()
         assert await process.wait() == -9
+        if is_lost:
+            await connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'dawr migrate'"
+            )
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
@@ -122,24 +128,144 @@ async def test_a_server_that_goes_away_in_the_middle_is_a_sentence(large: Instal
     assert (await asyncio.to_thread(move, large, scaled)).exit_code == 0
 
 
-async def test_killed_between_the_commit_and_the_mark_the_next_run_finds_it_proved(
+async def test_killed_while_it_commits_neither_side_serves_until_the_move_is_finished(
     large: Installation, scaled: Installation
 ) -> None:
     await _killed_at(large, scaled, AT_COMMIT)
 
-    here = await asyncio.to_thread(run_here, large, "migrate")
+    await asyncio.to_thread(must_serve_nobody, large, scaled)
     again = await asyncio.to_thread(move, large, scaled)
+    gone = await asyncio.to_thread(run_here, large, "migrate")
 
-    assert here.exit_code == 0
     assert again.exit_code == 0, again
     assert "An earlier run had stored all of it; it was compared again." in again.said
     assert await asyncio.to_thread(scaled.rows, "SELECT count(*) FROM tickets") == [(10_000,)]
+    assert "has moved to postgresql://" in gone.complained
+    assert await asyncio.to_thread(join, scaled) == 200
 
 
-async def test_numbers_given_after_such_a_kill_keep_the_copy_from_being_used(
+async def test_or_until_it_goes_back(large: Installation, scaled: Installation) -> None:
+    await _killed_at(large, scaled, AT_COMMIT)
+
+    back = await asyncio.to_thread(run_here, large, "migrate", "--back")
+    there = await asyncio.to_thread(run_here, scaled, "migrate")
+
+    assert back.exit_code == 0, back
+    assert "gives numbers again, from where it stopped" in back.said
+    assert "The installation of this database went back to " in there.complained
+    assert await asyncio.to_thread(join, large) == 200
+    await asyncio.to_thread(large.rows, "DELETE FROM tickets WHERE day <> '2026-03-01'")
+
+
+async def test_killed_before_postgresql_hears_of_the_mark_the_next_run_tells_it(
+    large: Installation, scaled: Installation
+) -> None:
+    is_told = "OLD.moving_from IS NOT NULL AND NEW.moving_from IS NULL"
+    hearing = f"TRIGGER hang BEFORE UPDATE ON installation FOR EACH ROW WHEN ({is_told})"
+    await _killed_at(large, scaled, hearing, is_lost=True)
+
+    gone = await asyncio.to_thread(run_here, large, "migrate")
+    there = await asyncio.to_thread(run_here, scaled, "migrate")
+    again = await asyncio.to_thread(move, large, scaled)
+    once_more = await asyncio.to_thread(move, large, scaled)
+
+    assert "has moved to postgresql://" in gone.complained
+    assert "to this database was cut short" in there.complained
+    assert again.exit_code == 0, again
+    assert "An earlier run had stored all of it." in again.said
+    assert "has moved to postgresql://" in once_more.complained
+    assert await asyncio.to_thread(join, scaled) == 200
+
+
+# The first two are the preparation and the lock; then each mark gets its name, before the disk is told so.
+MARKED = [("dawr.sqlite-moved.partial", nth) for nth in range(1, 9)] + [("data", nth) for nth in (3, 4)]
+
+
+@pytest.mark.parametrize(("name", "nth"), MARKED)
+def test_killed_at_any_moment_of_marking_one_side_serves_at_most(
+    embedded: Installation, scaled: Installation, ten_numbers: Path, name: str, nth: int
+) -> None:
+    data = Path(embedded.settings["DAWR_DATA"])
+    shutil.copytree(ten_numbers, data)
+
+    assert run_killed(Moment(data, nth, name=name), "migrate", "--to", str(scaled.database), **embedded.settings)
+    here, there = run_here(embedded, "migrate"), run_here(scaled, "migrate")
+    stored = scaled.rows("SELECT count(*) FROM tickets")
+    again = move(embedded, scaled)
+
+    is_served = (here.exit_code == 0, there.exit_code == 0 and stored == [(10,)])
+    assert is_served in {(True, False), (False, False)}
+    assert again.exit_code == 0, again
+    assert run_here(embedded, "migrate").exit_code == 1
+    assert run_here(scaled, "migrate").exit_code == 0
+    assert scaled.rows("SELECT count(*), max(number) FROM tickets") == [(10, 10)]
+
+
+def test_where_nothing_was_stored_the_way_back_leaves_the_database_empty(
+    embedded: Installation, scaled: Installation, ten_numbers: Path
+) -> None:
+    data = Path(embedded.settings["DAWR_DATA"])
+    shutil.copytree(ten_numbers, data)
+    moment = Moment(data, 2, "open", "data")  # the mark has its name, and the commit is not sent
+    assert run_killed(moment, "migrate", "--to", str(scaled.database), **embedded.settings)
+
+    refused = run_here(embedded, "queue", "pause", "lab")
+    checked = run_here(embedded, "check")
+    back = run_here(embedded, "migrate", "--back")
+    written = run_here(embedded, "queue", "pause", "lab")
+    again = move(embedded, scaled)
+
+    assert "was cut short: neither side gives numbers" in refused.complained
+    assert checked.exit_code == 1
+    assert f"✗  A move of the installation in {data} to postgresql://" in checked.said
+    assert (back.exit_code, written.exit_code) == (0, 0), back
+    assert again.exit_code == 0, again
+
+
+def test_where_nobody_answers_nothing_was_given_there(
+    embedded: Installation, scaled: Installation, ten_numbers: Path
+) -> None:
+    """The copy may be there, but it serves nobody before the directory is marked as moved."""
+    data = Path(embedded.settings["DAWR_DATA"])
+    shutil.copytree(ten_numbers, data)
+    moment = Moment(data, 2, "open", "data")
+    assert run_killed(moment, "migrate", "--to", str(scaled.database), **embedded.settings)
+    mark = data / "dawr.sqlite-moved"
+    mark.write_text("\n".join(["postgresql://dawr@127.0.0.1:1/dawr", *mark.read_text().splitlines()[1:]]))
+
+    plainly = run_here(embedded, "migrate", "--back")
+    back = run_here(embedded, "migrate", "--back", "--even-though-nobody-answers")
+
+    assert (plainly.exit_code, back.exit_code) == (1, 0), back
+    assert embedded.rows("SELECT max(round), max(last_number) FROM lines") == [(1, 10)]
+
+
+def must_serve_nobody(here: Installation, there: Installation) -> None:
+    """Neither by a server nor by a tool that writes."""
+    for side, sentence in ((here, "A move of the installation in "), (there, "to this database was cut short")):
+        served = side.dawr("serve", "--port", "0")
+        written = run_here(side, "queue", "pause", "lab")
+        for done in (served, written):
+            assert done.exit_code == 1
+            assert sentence in done.complained
+            assert "Run the same `dawr migrate --to`" in done.complained
+            assert "`dawr migrate --back`" in done.complained
+    checked = run_here(there, "check", DAWR_PORT="0")
+    assert checked.exit_code == 1
+    assert "✗  PostgreSQL: a move of an installation to this database was cut short." in checked.said
+
+
+def join(installation: Installation) -> int:
+    with installation.serve() as server, Client(server.url) as client:
+        return client.enter("lab", "somebody new").status
+
+
+async def test_a_copy_that_an_earlier_version_left_unmarked_is_not_used_once_numbers_were_given_here(
     large: Installation, scaled: Installation
 ) -> None:
     await _killed_at(large, scaled, AT_COMMIT)
+    (Path(large.settings["DAWR_DATA"]) / "dawr.sqlite-moved").unlink()
+    await asyncio.to_thread(scaled.rows, "UPDATE installation SET moving_from = NULL")
     await asyncio.to_thread(run_here, large, "queue", "pause", "lab")
 
     again = await asyncio.to_thread(move, large, scaled)

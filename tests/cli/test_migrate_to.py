@@ -299,19 +299,21 @@ def test_to_and_back_are_not_asked_at_once(embedded: Installation) -> None:
     assert run_here(embedded, "migrate", "--to", "postgresql://x", "--back").exit_code == 2
 
 
-def test_a_mark_that_cannot_be_made_is_made_by_the_next_run(used: Installation, scaled: Installation) -> None:
+def test_nothing_is_moved_where_no_mark_can_be_made(used: Installation, scaled: Installation) -> None:
     in_the_way = Path(used.settings["DAWR_DATA"]) / "dawr.sqlite-moved.partial"
     in_the_way.mkdir()
 
     failed = move(used, scaled)
     in_the_way.rmdir()
+    stored = scaled.rows("SELECT count(*) FROM tickets")
+    written = run_here(used, "queue", "pause", "lab")
     again = move(used, scaled)
 
     assert failed.exit_code == 1
-    assert "is complete, but" in failed.complained
-    assert "run the same command again" in failed.complained
+    assert "dawr.sqlite-moved cannot be written: Is a directory. Nothing was moved." in failed.complained
+    assert (stored, written.exit_code) == ([(0,)], 0)
     assert again.exit_code == 0
-    assert "An earlier run had stored all of it" in again.said
+    assert "An earlier run" not in again.said
     assert "has moved to" in run_here(used, "migrate").complained
 
 

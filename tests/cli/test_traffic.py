@@ -73,6 +73,12 @@ def test_nothing_to_count_ends_with_exit_code_2(sixty: Installation) -> None:
     assert (done.exit_code, done.said) == (2, "There was nothing to count.\n")
 
 
+def test_no_statistics_at_all_ends_with_exit_code_2(tmp_path: Path) -> None:
+    done = dawr("traffic", "verify", "--data", tmp_path)
+
+    assert (done.exit_code, "There are no traffic statistics" in done.complained) == (2, True)
+
+
 def test_an_archive_that_is_gone_is_wrong_where_there_is_one_host_only(sixty: Installation) -> None:
     day = now() // MS_PER_DAY * MS_PER_DAY
     rows_in(sixty, f"INSERT INTO traffic_archives VALUES ({day}, 0, 'gone.parquet', 0, 0, '', '', 'emptied', 0)")
@@ -148,7 +154,7 @@ def test_what_cannot_be_done_is_a_sentence(
     assert sentence in done.complained
 
 
-@pytest.mark.parametrize("arguments", [["status"], ["verify"], ["dead", "list"], ["replay"], ["query", "SELECT 1"]])
+@pytest.mark.parametrize("arguments", [["status"], ["dead", "list"], ["replay"], ["query", "SELECT 1"]])
 def test_an_installation_without_statistics_is_told_so(embedded: Installation, arguments: list[str]) -> None:
     done = embedded.dawr("traffic", *arguments)
 

@@ -181,8 +181,17 @@ NO_TOML = {
     "half a line": (b"slug = ", "it cannot be read: "),
     "no text": (b"\xff\xfe", "it cannot be read: "),
     "a key twice": (b'slug = "a"\nslug = "b"', "it cannot be read: "),
-    "another type": (b"slug = 2026-01-01", "Slug: send a text."),
-    "an unknown field": (b'slug = "a"\nzone = "UTC"\ncolour = 1\n[name]\nen = "A"', "Colour: this is not known here."),
+    "another type": (b"slug = 2026-01-01", "line 1: Slug: send a text."),
+    "a table first": (b'[nmae]\nen = "A"', "line 1: Nmae: this is not known here."),
+    "a list of tables first": (b'[[queues]]\nid = "a"\nname = 1', ""),
+    "an unknown field": (
+        b'slug = "a"\nzone = "UTC"\ncolour = 1\n[name]\nen = "A"',
+        "line 3: Colour: this is not known here.",
+    ),
+    "lists in lists": (b"queues = " + b"[" * 100_000 + b"]" * 100_000, "it is nested more deeply than any venue."),
+    "tables in tables": (b"name = " + b"{a=" * 100_000 + b"1" + b"}" * 100_000, "it is nested more deeply than"),
+    "JSON lists in lists": (b'{"queues":' + b"[" * 100_000 + b"]" * 100_000 + b"}", "it is nested more deeply than"),
+    "JSON objects in objects": (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "it is nested more deeply than any venue."),
 }
 
 
@@ -195,3 +204,127 @@ def test_a_file_that_is_no_venue_is_refused(embedded: Installation, document: by
 
     assert done.exit_code == 1
     assert done.complained.startswith(f"Error: {file} does not describe a venue: {sentence}")
+
+
+TOML = """\
+slug = "clinic"
+zone = "Asia/Qatar"
+name.en = "A clinic"
+
+[[queues]]
+id = "lab"
+name = { en = "Laboratory" }
+{first}
+
+[[queues]]
+id = "xray"  # the second
+{second}
+
+[queues.name]
+en = "X-ray"
+
+[queues.hours]
+week = [
+  ["08:00-12:00"],
+  ["{monday}"], [], [], [], [], [],
+]
+
+[[desks]]
+id = "desk-1"
+name = { en = "Desk" }
+queues = ["{served}"]
+"""
+RIGHT = {"first": "", "second": "capacity = 3", "monday": "08:00-16:00", "served": "lab"}
+
+
+def toml(**wrong: str) -> str:
+    text = TOML
+    for name, value in (RIGHT | wrong).items():
+        text = text.replace(f"{{{name}}}", value)
+    return text
+
+
+@pytest.mark.parametrize(
+    ("wrong", "complaint"),
+    [
+        (
+            {"second": "capasity = 3"},
+            "line 12: Queues[1]: capasity: this is not known here. Leave it out. The nearest known field is capacity.",
+        ),
+        ({"second": "xyzzy = 3"}, "line 12: Queues[1]: xyzzy: this is not known here. Leave it out.\n"),
+        ({"second": 'capacity = "many"'}, "line 12: Queues[1]: capacity: send a number."),
+        ({"second": "capacity = -3"}, "line 12: Capacity of queue xray: choose 0 to 100000."),
+        ({"first": "[[queues]]"}, "line 8: Queues[1]: id: this is needed."),
+        ({"first": 'hours.weak = ["08:00-16:00"]'}, "line 8: Queues[0]: hours: weak: this is not known here."),
+        ({"monday": "8-4"}, "line 20: “8-4” is no span of opening hours"),
+        ({"monday": "16:00-08:00"}, "line 20: Opening hours 16:00-08:00 do not begin and end"),
+        ({"served": "dental"}, "line 23: "),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_named_with_its_line_and_the_nearest_field(
+    embedded: Installation, wrong: dict[str, str], complaint: str
+) -> None:
+    assert embedded.dawr("venue", "apply", "-", stdin=toml()).exit_code == 0
+
+    done = embedded.dawr("venue", "apply", "-", stdin=toml(**wrong))
+
+    assert done.exit_code == 1
+    assert f"<stdin> does not describe a venue: {complaint}" in done.complained
+
+
+def test_what_is_wrong_in_json_is_named_with_its_line_too(embedded: Installation) -> None:
+    embedded.dawr("venue", "apply", "-", stdin=toml())
+    shown = embedded.dawr("venue", "show", "clinic").said
+    lines = shown.splitlines()
+    line = next(number for number, said in enumerate(lines, 1) if '"capacity": 3' in said)
+
+    for wrong in ('"capacity": "many"', '"capacity": -3', '"capasity": 3'):
+        done = embedded.dawr("venue", "apply", "-", stdin=shown.replace('"capacity": 3', wrong))
+
+        assert f"<stdin> does not describe a venue: line {line}: " in done.complained
+
+
+LANGUAGES = ("ar", "de", "en", "es", "fr", "hi", "ur", "zh")
+TOO_MANY = "Error: Queues: at most 200 are allowed, and these are {count}.\n"
+
+
+def test_a_file_with_too_many_queues_is_refused_with_the_limit(installation: Installation) -> None:
+    installation.create_venue()
+
+    done = installation.dawr("venue", "apply", "-", stdin=venue_document(*({"id": f"q{n}"} for n in range(201))))
+
+    assert (done.exit_code, done.complained) == (1, TOO_MANY.format(count=201))
+    assert len(json.loads(installation.dawr("venue", "show", "clinic").said)["queues"]) == 1
+
+
+def test_a_setting_allows_more_and_a_venue_that_has_more_stays_as_it_is(embedded: Installation) -> None:
+    queues = [{"id": f"q{number}"} for number in range(205)]
+
+    made = embedded.dawr("venue", "apply", "-", stdin=venue_document(*queues), DAWR_MAX_QUEUES_PER_VENUE="205")
+    with embedded.serve() as server, Client(server.url) as client:
+        changed = embedded.dawr("venue", "apply", "-", stdin=venue_document({**queues[0], "prefix": "Z"}, *queues[1:]))
+        grown = embedded.dawr("venue", "apply", "-", stdin=venue_document(*queues, {"id": "one-more"}))
+        entered = client.enter("q0", "Amna")
+
+    assert (made.exit_code, changed.exit_code) == (0, 0), (made, changed)
+    assert (grown.exit_code, grown.complained) == (1, TOO_MANY.format(count=206))
+    assert (entered.status, entered.json["display_number"]) == (200, "Z001")
+
+
+def test_a_running_server_says_what_is_wrong_with_a_very_large_file(embedded: Installation) -> None:
+    embedded.create_venue()
+    many = venue_document(*({"id": f"queue-with-a-long-code-{number}"} for number in range(20_000)))
+    long = venue_document(
+        *({"id": f"q{number}", "name": dict.fromkeys(LANGUAGES, "n" * 128)} for number in range(20_000))
+    )
+
+    with embedded.serve():
+        too_many = embedded.dawr("venue", "apply", "-", stdin=many)
+        too_long = embedded.dawr("venue", "apply", "-", stdin=long)
+
+    assert len(many) > 1024 * 1024
+    assert (too_many.exit_code, too_many.complained) == (1, TOO_MANY.format(count="20000"))
+    assert (too_long.exit_code, too_long.complained) == (
+        1,
+        "Error: This is larger than the 16 MiB that a running server reads.\n",
+    )

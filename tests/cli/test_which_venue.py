@@ -116,7 +116,7 @@ def test_whoever_runs_it_is_told_what_to_set(embedded: Installation) -> None:
 
     said = embedded.dawr("check").said
 
-    assert "There are 2 clinics: north, south. Say which the clinic door serves: DAWR_CLINIC_VENUE=north." in said
+    assert "There are 2 clinics: north, south. Set DAWR_CLINIC_VENUE to the one that the clinic door serves.\n" in said
 
 
 @pytest.mark.parametrize(
@@ -196,8 +196,8 @@ def test_with_several_venues_a_command_names_the_option_and_the_setting(
 
     assert asked.exit_code == 1
     assert asked.complained == (
-        "Error: There are 2 venues: bistro, harbour. Say which you mean: --venue bistro, "
-        "or DAWR_CLINIC_VENUE=bistro for all commands.\n"
+        "Error: There are 2 venues: bistro, harbour. Say which you mean with --venue, "
+        "or with DAWR_CLINIC_VENUE for all commands.\n"
     )
 
 

@@ -215,7 +215,7 @@ def test_where_the_database_is_the_statistics_are_too(
     back_up(data, tmp_path / "backup")
     restore(tmp_path / "backup", tmp_path / "copy")
 
-    assert named == ["backup.traffic", "backup", "traffic.sqlite", "dawr.sqlite"]
+    assert named == ["backup.traffic", "backup", "dawr.restoring", "traffic.sqlite", "dawr.sqlite"]
 
 
 def test_damaged_statistics_are_named_with_a_way_out(data: Path, traffic: TrafficDirectory, tmp_path: Path) -> None:

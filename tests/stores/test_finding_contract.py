@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from dawr.domain.errors import UnknownQueue
-from dawr.domain.session_code import session_code
+from dawr.domain.session_code import SessionCodes
 from dawr.domain.ticket import ENDED_STATES
 from dawr.domain.venue import Venue
 from dawr.engine.clockwork import reset
@@ -17,9 +17,11 @@ from dawr.ports import Store
 from tests.builders import DrivenClock, a_queue, a_venue, issue, start_visit
 from tests.stores.doing import begin_visit, create_venue, finish, take, ticket_of
 
+CODES = SessionCodes("a secret of the installation")
+
 
 async def found(engine: Engine, venue: Venue, text: str) -> list[tuple[str, int]]:
-    tickets = await engine.read(venue.id, LookForVisitors(text))
+    tickets = await engine.read(venue.id, LookForVisitors(text, CODES))
     return [(ticket.queue_id, ticket.number) for ticket in tickets]
 
 
@@ -62,7 +64,7 @@ async def test_a_label_of_an_earlier_round_is_found_too(engine: Engine, clinic: 
     await reset(engine, clinic.id, "lab")
     await take(engine, clinic)
 
-    tickets = await engine.read(clinic.id, LookForVisitors("A001"))
+    tickets = await engine.read(clinic.id, LookForVisitors("A001", CODES))
 
     assert {(ticket.round, ticket.state) for ticket in tickets} == {(1, "expired"), (2, "waiting")}
 
@@ -71,18 +73,18 @@ async def test_somebody_is_found_by_the_code_on_their_slip_also_the_day_after(
     engine: Engine, clock: DrivenClock, clinic: Venue
 ) -> None:
     ticket = ticket_of(await begin_visit(engine, clinic))
-    code = session_code(clinic, ticket)
+    code = CODES.code_of(clinic, ticket)
     await take(engine, clinic)
 
-    today = await engine.read(clinic.id, LookForVisitors(code.lower()))
+    today = await engine.read(clinic.id, LookForVisitors(code.lower(), CODES))
     clock.advance(days=1)
-    tomorrow = await engine.read(clinic.id, LookForVisitors(code))
+    tomorrow = await engine.read(clinic.id, LookForVisitors(code, CODES))
 
     assert [each.ticket_id for each in today] == [each.ticket_id for each in tomorrow] == [ticket.ticket_id]
 
 
 async def test_a_code_that_was_made_up_finds_nobody(engine: Engine, store: Store, clinic: Venue) -> None:
-    code = session_code(clinic, await take(engine, clinic))
+    code = CODES.code_of(clinic, await take(engine, clinic))
     beginning, check = code[:-4], code[-4:]
     other = await create_venue(store, replace(clinic, id="v-other", slug="other"))
     await take(engine, other)
@@ -106,12 +108,12 @@ async def test_two_rounds_of_one_day_have_different_codes(engine: Engine, clinic
     await reset(engine, clinic.id, "lab")
     second = await take(engine, clinic)
 
-    codes = [session_code(clinic, ticket) for ticket in (first, second)]
+    codes = [CODES.code_of(clinic, ticket) for ticket in (first, second)]
 
     assert codes[0][:-4] == codes[1][:-4]
     assert codes[0] != codes[1]
     for code, ticket in zip(codes, (first, second), strict=True):
-        (seen,) = await engine.read(clinic.id, LookForVisitors(code))
+        (seen,) = await engine.read(clinic.id, LookForVisitors(code, CODES))
         assert seen.ticket_id == ticket.ticket_id
 
 

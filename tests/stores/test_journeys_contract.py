@@ -181,15 +181,18 @@ async def test_what_is_set_up_later_does_not_change_a_plan_under_way(
 # Who else stands there
 
 
-async def test_enter_never_joins_or_reveals_a_visit_with_a_plan(engine: Engine, clinic: Venue) -> None:
+async def test_who_enters_the_queue_that_their_journey_led_them_to_keeps_their_number(
+    engine: Engine, clinic: Venue
+) -> None:
     planned = ticket_of(await begin_visit(engine, clinic, "Aisha"))
 
     with pytest.raises(NotInQueue):
         await engine.read(clinic.id, LookAtVisitor("lab", "Aisha"))
     entered = await engine.do(clinic.id, issue("lab", "Aisha"))
 
-    assert not entered.already
-    assert entered.ticket.number == planned.number + 1
+    assert entered.already
+    assert entered.ticket == planned
+    assert (await kinds_of(engine, clinic)).count("ticket.issued") == 1
 
 
 async def test_an_open_ticket_in_the_chosen_queue_is_adopted_and_its_old_link_leads_nowhere(
@@ -203,7 +206,7 @@ async def test_an_open_ticket_in_the_chosen_queue_is_adopted_and_its_old_link_le
 
     ticket = ticket_of(seen)
     assert (ticket.ticket_id, ticket.number, ticket.sequence) == (single.ticket_id, 1, single.sequence)
-    assert (ticket.visit_id, ticket.stage, ticket.open_key) == (seen.visit.visit_id, 0, "xray/Aisha")
+    assert (ticket.visit_id, ticket.stage, ticket.open_key) == (seen.visit.visit_id, 0, "xray:Aisha")
     assert await stored_ticket(store, clinic, single.ticket_id) == ticket
     assert "ticket.adopted" in await kinds_of(engine, clinic)
     link = msgspec.structs.replace(link_to(old), secret_hash=old.secret_hash)

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from dawr.domain.errors import PlaceTaken
 from dawr.domain.events import Origin
+from dawr.domain.session_code import SessionCodes
 from dawr.domain.venue import Venue
 from dawr.engine.clockwork import reset
 from dawr.engine.engine import Engine
@@ -14,7 +15,7 @@ from dawr.operations.admin import ChangeQueue, SetUp
 from dawr.operations.desks import LookAtDesk, OpenDesk
 from dawr.operations.pins import LookAtPin, RenewPins, RotatePin
 from dawr.operations.reception import AddStage, EnterStage, LookForVisitors
-from dawr.operations.staff import Call, CallNext, Finish, Miss, Start
+from dawr.operations.staff import Call, CallNext, Finish, Hold, Miss, Start
 from dawr.operations.undo import Undo
 from dawr.ports import Store
 from tests.builders import DrivenClock, a_new, start_visit
@@ -61,17 +62,31 @@ async def test_a_stage_that_is_added_for_who_waits_to_enter_one_is_looked_at_too
     assert ticket_of(await look(engine, clinic, seen.visit)).queue_id == "ent"
 
 
-async def test_who_missed_a_call_of_their_own_is_given_another_number_by_their_journey(
+async def test_who_missed_a_call_and_begins_a_journey_there_waits_again_last_with_the_same_number(
     engine: Engine, store: Store, clinic: Venue
 ) -> None:
     own = await take(engine, clinic, visitor="Aisha", queue="lab")
     await engine.do(clinic.id, Call(own.ticket_id))
     await engine.do(clinic.id, Miss(own.ticket_id))
+    await take(engine, clinic, queue="lab")
 
     seen = await begin_visit(engine, clinic, "Aisha")
 
-    assert (ticket_of(seen).number, ticket_of(seen).state) == (2, "waiting")
-    assert (await stored_ticket(store, clinic, own.ticket_id)).state == "missed"
+    assert seen.joined is not None
+    assert (ticket_of(seen).ticket_id, ticket_of(seen).state, seen.joined.ahead) == (own.ticket_id, "waiting", 1)
+    assert await store.faults() == []
+
+
+async def test_who_is_held_and_begins_a_journey_there_keeps_their_number_and_is_held(
+    engine: Engine, store: Store, clinic: Venue
+) -> None:
+    own = await take(engine, clinic, visitor="Aisha", queue="lab")
+    await engine.do(clinic.id, Hold(own.ticket_id))
+
+    seen = await begin_visit(engine, clinic, "Aisha")
+
+    assert (ticket_of(seen).ticket_id, ticket_of(seen).state) == (own.ticket_id, "held")
+    assert await store.faults() == []
 
 
 async def test_a_ticket_that_a_journey_takes_over_has_the_journeys_priority(engine: Engine, clinic: Venue) -> None:
@@ -176,4 +191,4 @@ async def test_somebody_who_comes_sets_the_misses_of_a_desk_back(
 
 @pytest.mark.parametrize("text", ["a\x00b", "\u202e", "\n"])
 async def test_what_cannot_be_shown_finds_nobody(engine: Engine, clinic: Venue, text: str) -> None:
-    assert await engine.read(clinic.id, LookForVisitors(text)) == []
+    assert await engine.read(clinic.id, LookForVisitors(text, SessionCodes("a secret"))) == []

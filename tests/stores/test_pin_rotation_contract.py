@@ -27,6 +27,7 @@ from tests.stores.doing import (
     create_venue,
     events_of,
     kinds_of,
+    link_to,
     look,
     pins_of,
     stages_of,
@@ -86,7 +87,7 @@ async def test_no_event_says_a_pin(engine: Engine, store: Store, clinic: Venue) 
     said = {"989898", *first.values(), *now.values()}
     seen = await begin_visit(engine, venue, "Aisha")
     for pin in ("989898", first["lab"], now["xray"], now["lab"]):
-        await together(engine.do(venue.id, VerifyPin("lab", pin, a_new("attempt"), visitor="Aisha")))
+        await together(engine.do(venue.id, VerifyPin("lab", pin, a_new("attempt"), link=link_to(seen.visit))))
 
     events = await events_of(engine, venue)
     visit = str(await stored_visit(store, venue, seen.visit.visit_id))

@@ -99,7 +99,9 @@ READ_WHOLE = {
     "lines_reached": "every line, once on the way back",
     "leave": "one row",
     "shut": "the schema",
-    "left_for": "one row",
+    "served_elsewhere": "one row",
+    "begin_move": "one row",
+    "end_move": "one row",
     "this_database": "one row",
 }
 
@@ -120,6 +122,7 @@ KEYS: dict[str, list[Access]] = {
     "tickets_aside": [("tickets_aside", f"{LINE} state")],
     "tickets_left_desk": [("tickets_left_desk", "venue_id expr")],
     "tickets_found": [("tickets_open", LINE)],
+    "tickets_finished_of": [("tickets_finished", "venue_id visitor day")],
     "tickets_noted": [("tickets_pkey", "venue_id ticket_id"), ("visits_noted", "venue_id")],
     "tickets_by_number": [("lines_pkey", "venue_id queue_id day"), ("tickets_each_number_once", f"{LINE} number")],
     "tickets_by_name": [("tickets_each_number_once", LINE)],
@@ -138,6 +141,7 @@ KEYS: dict[str, list[Access]] = {
     "redate_lines": [("lines_pkey", LINE)],
     "redate_tickets": [("tickets_each_number_once", f"{LINE} number")],
     "bring_alarms_back": [("alarms_pkey", "venue_id")],
+    "retry_parked_visits": [("alarms_pkey", "venue_id kind")],
     "lines_current": [("lines_pkey", "venue_id queue_id")],
     "events_after": [("events_pkey", "venue_id version")],
     "lock_heads": [("heads_pkey", "venue_id")],

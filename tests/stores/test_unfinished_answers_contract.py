@@ -7,6 +7,7 @@ from dawr.engine.engine import Engine
 from dawr.reliability.idempotency import Claim, ClaimLost, Idempotency, InProgress, KeyReused, Reply
 from dawr.reliability.records import Records
 from tests.builders import DrivenClock, a_claim
+from tests.reliability.backends import LOG_SECRET
 from tests.stores.databases import Database
 from tests.stores.doing import together
 from tests.stores.test_idempotency_contract import TICKETS, enter
@@ -15,7 +16,7 @@ from tests.stores.test_idempotency_contract import TICKETS, enter
 @pytest.fixture
 def outside(store: Records, clock: DrivenClock) -> Idempotency:
     """The same table, for work that has its effect elsewhere."""
-    return Idempotency(store, clock, patience_ms=0)
+    return Idempotency(store, clock, secret=LOG_SECRET, patience_ms=0)
 
 
 async def test_what_somebody_else_is_doing_is_neither_replayed_nor_done_again(

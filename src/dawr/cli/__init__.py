@@ -4,8 +4,6 @@ from importlib import import_module
 
 import click
 
-from dawr import __version__
-
 COMMANDS = {
     "demo": "Start the sample venues.",
     "serve": "Serve this installation.",
@@ -44,7 +42,22 @@ class LazyGroup(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
+def _show_version(ctx: click.Context, _: click.Parameter, is_asked: bool) -> None:  # noqa: FBT001 - click calls it
+    if is_asked:
+        from dawr import __version__  # noqa: PLC0415 - it may start git, and no command waits for that
+
+        click.echo(f"dawr, version {__version__}")
+        ctx.exit()
+
+
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="dawr")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version and exit.",
+)
 def main() -> None:
     """Dawr: a queue for places where people wait. Every number once."""

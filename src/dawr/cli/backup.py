@@ -24,8 +24,9 @@ def command(data: str | None, target: Path) -> None:
         back_up_postgres(settings.database_url, target, bootstrap.environment())
         click.echo(f"Backed up to {target}.")
         return
-    database = DataDirectory(Path(settings.data)).database
-    beside = back_up_sqlite(database, target, statistics=traffic_in(settings.data).database)
+    directory = DataDirectory(Path(settings.data))
+    directory.must_be_whole()
+    beside = back_up_sqlite(directory.database, target, statistics=traffic_in(settings.data).database)
     click.echo(f"Backed up to {target}{_and_statistics(beside)}")
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from socket import gethostname
 from typing import NamedTuple
@@ -17,7 +18,16 @@ from dawr.operations.snapshots import LookAtVenue
 from dawr.settings import Settings, from_environment
 from dawr.stores import reasons
 from dawr.stores.data_directory import DataDirectory, DataDirectoryUnfit, Mark
-from dawr.stores.moving import Compared, Copy, MoveFailed, SourceFile, copy_to_postgres, without_secrets
+from dawr.stores.moving import (
+    Compared,
+    Copy,
+    Departure,
+    MoveFailed,
+    SourceFile,
+    copy_to_postgres,
+    finish_move,
+    without_secrets,
+)
 from dawr.stores.moving_back import Lines, NobodyAnswers, Reached, leaving, lines_in
 from dawr.stores.sqlite import SqliteStore
 from dawr.traffic.database import DatabaseAway, journal
@@ -98,23 +108,41 @@ def _embedded(data: str | None) -> DataDirectory:
 def _move(directory: DataDirectory, to: str) -> None:
     if not to.startswith(SCHEMES):
         raise MoveFailed("The address after --to must begin with postgresql://.")
-    directory.lock()
+    directory.hold()
     try:
-        with no_traffic_process(traffic_in(directory.path)):
-            copy = asyncio.run(_copy(directory, to))
-            _print_table(copy)
-            if not copy.is_proved:
-                raise MoveFailed("The copy is not equal to its source, and was taken back. Nothing was moved.")
-            place = without_secrets(to)
-            directory.mark_moved(place, copy.identity)
-        _say_moved(directory, copy, place)
+        mark = directory.mark()
+        if mark is None or mark.is_under_way:
+            directory.must_be_whole()
+            _say_moved(directory, _move_all(directory, to), without_secrets(to))
+        elif asyncio.run(finish_move(to, mark.identity)):
+            click.echo(f"An earlier run had stored all of it. {mark.place} gives numbers now.")
+        else:
+            directory.must_be_here()
     finally:
         directory.unlock()
 
 
+def _move_all(directory: DataDirectory, to: str) -> Copy:
+    with no_traffic_process(traffic_in(directory.path)):
+        copy = asyncio.run(_copy(directory, to))
+        _print_table(copy)
+        if not copy.is_proved:
+            raise MoveFailed("The copy is not equal to its source, and was taken back. Nothing was moved.")
+        directory.mark_moved(without_secrets(to), copy.identity)
+    asyncio.run(finish_move(to, copy.identity))
+    return copy
+
+
 async def _copy(directory: DataDirectory, to: str) -> Copy:
     statistics = SourceFile(traffic_in(directory.path).database, journal("sqlite"))
-    return await copy_to_postgres(directory.database, to, clock=bootstrap.system.now, statistics=statistics)
+    departure = Departure(_place_of(directory), partial(directory.mark_moving, without_secrets(to)))
+    return await copy_to_postgres(
+        directory.database, to, clock=bootstrap.system.now, statistics=statistics, departure=departure
+    )
+
+
+def _place_of(directory: DataDirectory) -> str:
+    return f"{gethostname()}:{directory.path.resolve()}"
 
 
 def _print_table(copy: Copy) -> None:
@@ -186,7 +214,9 @@ async def _return(directory: DataDirectory, mark: Mark, addresses: Iterable[str]
                 "good: --even-though-nobody-answers begins a new round in every queue, "
                 f"{UNKNOWN.highest:,} numbers further on."
             )
-        rounds = await _begin_rounds(store, await _as_far_as_it_may_be(store), otherwise=UNKNOWN)
+        rounds = 0
+        if not mark.is_under_way:  # a copy whose move has not ended gave nothing
+            rounds = await _begin_rounds(store, await _as_far_as_it_may_be(store), otherwise=UNKNOWN)
         await _mark_copy(store)
         return rounds
     finally:
@@ -194,8 +224,8 @@ async def _return(directory: DataDirectory, mark: Mark, addresses: Iterable[str]
 
 
 async def _return_from(url: str, store: SqliteStore, directory: DataDirectory, mark: Mark, allowed: Allowed) -> int:
-    here = f"{gethostname()}:{directory.path.resolve()}"
-    async with leaving(url, directory.database, mark=mark, left_for=here, clock=bootstrap.system.now) as left:
+    here, clock = _place_of(directory), bootstrap.system.now
+    async with leaving(url, directory.database, mark=mark, left_for=here, clock=clock) as left:
         if left.changed is not None:
             _must_be_allowed(left.changed, allowed)
         rounds = 0 if left.changed is None else await _begin_rounds(store, left.lines)

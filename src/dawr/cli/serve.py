@@ -96,9 +96,10 @@ async def _done(dawr: Dawr, kind: Any, do: Doing, argument: msgspec.Raw) -> obje
     return await do(dawr, msgspec.json.decode(argument, type=kind))
 
 
-async def _status(dawr: Dawr, _: object) -> dict[str, str | int]:
+async def _status(dawr: Dawr, _: object) -> dict[str, object]:
     await dawr.engine.ready()
-    return {"pid": os.getpid(), "version": __version__}
+    judged_by_check = {"public_url": dawr.settings.public_url, "clinic_venue": dawr.settings.clinic_venue}
+    return {"pid": os.getpid(), "version": __version__, "settings": judged_by_check}
 
 
 ASKED_BY_TOOLS: Mapping[str, tuple[Any, Doing]] = {

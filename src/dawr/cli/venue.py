@@ -2,6 +2,7 @@
 
 import asyncio
 import tomllib
+from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, BinaryIO, get_args
@@ -13,13 +14,15 @@ from dawr import bootstrap
 from dawr.bootstrap.control import DayRepair
 from dawr.cli import one_writer
 from dawr.cli.options import data_option, settings_of
+from dawr.cli.venue_lines import line_of, line_with, path_of_field, path_of_refusal
 from dawr.domain import Venue
-from dawr.domain.venue import VenueKind
+from dawr.domain.errors import InvalidValue
+from dawr.domain.venue import VenueKind, checked
 from dawr.operations.snapshots import LookAtVenue
 from dawr.settings import Settings
-from dawr.web.misfits import given_twice, misfit
+from dawr.web.misfits import given_twice, list_fields, misfit
 from dawr.web.repeated_keys import RepeatedKey, must_name_each_once
-from dawr.web.wording import ENGLISH, say, words_in
+from dawr.web.wording import ENGLISH, say, sentence_of, words_in
 
 
 @click.group("venue")
@@ -83,19 +86,47 @@ def repair_day(data: str | None, today: str | None, slug: str) -> None:
 
 def _described(document: bytes, name: str) -> Venue:
     try:
-        return msgspec.convert({"id": "", **_read(document)}, Venue)
+        venue = msgspec.convert({"id": "", **_read(document)}, Venue)
+        return checked(venue, before=venue)  # whether its codes are good depends on those that it has
     except msgspec.ValidationError as error:
-        why = say(words_in(ENGLISH).misfits, misfit(error, Venue), ENGLISH)
+        why = _misfit(error, document.decode("utf-8-sig"))
+    except InvalidValue as refusal:
+        why = _refusal(refusal, document)
     except RepeatedKey as error:
         why = say(words_in(ENGLISH).misfits, given_twice(error.key), ENGLISH)
     except (msgspec.DecodeError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         why = f"it cannot be read: {error}."
+    except RecursionError:
+        why = "it is nested more deeply than any venue."
     raise click.ClickException(f"{name} does not describe a venue: {why}")
 
 
+def _misfit(error: msgspec.ValidationError, document: str) -> str:
+    facts = misfit(error, Venue)
+    field = str(facts["field"])
+    why = say(words_in(ENGLISH).misfits, facts, ENGLISH)
+    if facts["why"] == "unknown":
+        outer, _, last = f".{field}".rpartition(".")
+        nearest = get_close_matches(last, list_fields(Venue, outer), n=1)
+        why += "".join(f" The nearest known field is {known}." for known in nearest)
+    return _name_line(line_of(document, path_of_field(field)), why)
+
+
+def _refusal(refusal: InvalidValue, document: bytes) -> str:
+    """Find opening hours by their text, because their refusal does not name the queue."""
+    facts, text = refusal.facts, document.decode("utf-8-sig")
+    hours = facts.get("span", facts.get("date"))
+    found = line_of(text, path_of_refusal(facts, _read(document))) if hours is None else line_with(text, str(hours))
+    return _name_line(found, sentence_of(refusal))
+
+
+def _name_line(line: int | None, why: str) -> str:
+    return why if line is None else f"line {line}: {why}"
+
+
 def _read(document: bytes) -> dict[str, Any]:
-    """What begins with a bracket is JSON: no venue's TOML does."""
-    if document.lstrip().startswith((b"{", b"[")):
+    """Read JSON if the document begins with a curly bracket, else TOML."""
+    if document.lstrip().startswith(b"{"):
         described = msgspec.json.decode(document, type=dict[str, Any])
         must_name_each_once(document)
         return described

@@ -17,9 +17,9 @@ from urllib.parse import unquote, urlsplit
 
 import apsw
 
-from dawr.reliability.disk import make_directory, make_private, sync
+from dawr.reliability.disk import PARTIAL, make_directory, make_private, remove_durably, sync, write_durably
 from dawr.stores import reasons
-from dawr.stores.data_directory import PARTIAL
+from dawr.stores.data_directory import RESTORING, RESTORING_TEXT
 from dawr.stores.session import all_statements
 from dawr.stores.sqlite import open_reading
 
@@ -50,7 +50,8 @@ def back_up_sqlite(database: Path, target: Path, *, statistics: Path) -> Path | 
 def restore_sqlite(source: Path, database: Path, *, statistics: Path, aside: str | None = None) -> Path | None:
     """Put a backup in the place of files that are not there, or are moved aside: to a directory of this name.
 
-    As above; both are checked first. What is there stays until the disk has all that comes in its place.
+    As above; both are checked first. What is there stays until the disk has all that comes in its place. A mark says
+    from the first move to the last that the files here are not one database's.
     """
     found = [left for file in (database, statistics) for left in _files_of(file)]
     if found and aside is None:
@@ -65,7 +66,9 @@ def restore_sqlite(source: Path, database: Path, *, statistics: Path, aside: str
     _check(source)
     if beside is not None:
         _check_statistics(beside)
-    moving = _moved_aside(found, aside or "")
+    mark = database.with_name(RESTORING)
+    _keep_earlier_mark(database, mark)
+    moving = _moved_aside(found, aside or "", mark)
     with _whole_or_not_at_all(database, None if beside is None else statistics, before=moving) as (partial, *more):
         shutil.copyfile(source, partial)
         for second in more:
@@ -79,21 +82,58 @@ def _files_of(database: Path) -> list[Path]:
     return sorted(found, key=lambda left: (left == database, left))
 
 
+def _keep_earlier_mark(database: Path, mark: Path) -> None:
+    """Mark the directory where an earlier version, which had no mark, left half of a restore."""
+    if database.with_name(f"{database.name}{PARTIAL}").exists():
+        write_durably(mark, RESTORING_TEXT)
+
+
 @contextmanager
-def _moved_aside(files: Sequence[Path], aside: str) -> Iterator[None]:
-    """Nothing is deleted: what is damaged may still tell something. All of it comes back if what follows fails."""
-    moved: list[tuple[Path, Path]] = []
+def _moved_aside(files: Sequence[Path], aside: str, mark: Path) -> Iterator[None]:
+    """Move files aside for as long as the mark is there, and back if what follows fails.
+
+    Nothing is deleted: what is damaged may still tell something. A mark that an earlier restore left stays until one
+    succeeds, because the files that it moved are not known to this one.
+    """
+    was_cut_short = mark.exists()
     try:
+        write_durably(mark, RESTORING_TEXT)
         for file in files:
             make_directory(file.parent / aside)
-            moved.append((file, file.rename(file.parent / aside / file.name)))
-        for directory in {place for file in files for place in (file.parent, file.parent / aside)}:
-            sync(directory)
+            file.rename(file.parent / aside / file.name)
+        _sync_all(files, aside)
         yield
     except BaseException:
-        for file, kept in reversed(moved):
-            kept.rename(file)
+        _put_back(files, aside)
+        if not was_cut_short:
+            remove_durably(mark)
         raise
+    try:
+        remove_durably(mark)
+    except OSError as error:
+        raise BackupFailed(
+            f"The backup is in place, but {mark} cannot be removed: {reasons.of_system(error)}. Delete it yourself."
+        ) from error
+
+
+def _put_back(files: Sequence[Path], aside: str) -> None:
+    try:
+        for file in reversed(files):
+            kept = file.parent / aside / file.name
+            if kept.exists():
+                kept.rename(file)
+        _sync_all(files, aside)
+    except OSError as error:
+        raise BackupFailed(
+            f"What was there is in {aside}, and cannot be put back: {reasons.of_system(error)}. Run the same command "
+            "again, before anything else."
+        ) from error
+
+
+def _sync_all(files: Sequence[Path], aside: str) -> None:
+    for directory in {place for file in files for place in (file.parent, file.parent / aside)}:
+        if directory.exists():
+            sync(directory)
 
 
 def statistics_of(backup: Path) -> Path:
@@ -151,15 +191,14 @@ def _whole_or_not_at_all(
 
 
 def _name(partials: Sequence[Path], targets: Sequence[Path]) -> None:
-    named: list[Path] = []
     try:
         for partial, target in reversed([*zip(partials, targets, strict=True)]):
             partial.rename(target)
-            named.append(target)
             sync(target.parent)
     except BaseException:
-        for target in reversed(named):
-            target.unlink(missing_ok=True)
+        for partial, target in zip(partials, targets, strict=True):
+            if not partial.exists():
+                target.unlink(missing_ok=True)
         raise
 
 

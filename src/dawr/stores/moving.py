@@ -4,10 +4,13 @@ Each database says which tables it has, so that none can be forgotten. Rows are 
 transaction, then read again on both sides: every table has as many rows and the same checksum
 here and there, or the whole copy is taken back. Nothing is held in memory but a few rows.
 
+From before the commit until both sides know of it, a mark on each side keeps it from serving: the directory's is on
+its disk before the commit is sent, PostgreSQL's is part of it and goes when the directory is marked as moved.
+
 The traffic statistics are a file of their own here, and tables of the same database there.
 """
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager
 from hashlib import blake2b
 from pathlib import Path
@@ -51,6 +54,14 @@ class SourceFile(msgspec.Struct, frozen=True):
     path: Path
     journal: Journal
     """Where it remembers which migrations were applied to it."""
+
+
+class Departure(NamedTuple):
+    """The directory that an installation moves from."""
+
+    place: str
+    mark: Callable[[str], None]
+    """Keep the directory from serving; called with the target's identity before the copy is committed."""
 
 
 class Table(msgspec.Struct, frozen=True):
@@ -114,10 +125,12 @@ class Copy(msgspec.Struct, frozen=True):
         return all(table.is_equal for table in self.tables)
 
 
-async def copy_to_postgres(database: Path, url: str, *, clock: Clock, statistics: SourceFile) -> Copy:
+async def copy_to_postgres(
+    database: Path, url: str, *, clock: Clock, statistics: SourceFile, departure: Departure | None = None
+) -> Copy:
     """Copy both files, which nobody may write to meanwhile, into an empty database. What is not proved is not stored.
 
-    Statistics that are not there are empty ones.
+    Statistics that are not there are empty ones. With a `departure` the copy serves after `finish_move` only.
     """
     with _sources(SourceFile(database, journal("sqlite", all_statements("sqlite"), clock)), statistics) as sources:
         here = [table for source in sources for table in source.tables]
@@ -126,9 +139,21 @@ async def copy_to_postgres(database: Path, url: str, *, clock: Clock, statistics
             await _migrate(url, clock)
             digests = {t.name: Digest().plus(s.connection.execute(t.reading)) for s in sources for t in s.tables}
             try:
-                return await _copied(sources, target, here, digests)
+                return await _copied(sources, target, here, digests, departure)
             except _Different as different:
                 return different.copy
+
+
+async def finish_move(url: str, identity: str) -> bool:
+    """Let the copy serve, once its directory is marked as moved. Return False if nothing kept it from that."""
+    sql = all_statements("postgres")
+    async with _connected(url) as target:
+        if await target.fetchval(sql["this_database"]) != identity:
+            return False
+        try:
+            return await target.execute(sql["end_move"]) != "UPDATE 0"
+        except (asyncpg.UndefinedTableError, asyncpg.UndefinedColumnError):  # an earlier version moved it
+            return False
 
 
 def unreadable_tables(database: Path) -> list[str]:
@@ -256,13 +281,17 @@ async def _refuse_what_is_used(target: Connection, here: Iterable[Table]) -> Non
 async def _migrate(url: str, clock: Clock) -> None:
     store = await PostgresStore.open(url, clock=clock)
     try:
-        await store.migrate()
+        await store.migrate(to_move=True)
     finally:
         await store.close()
 
 
 async def _copied(
-    sources: Sequence[Source], target: Connection, here: list[Table], digests: Mapping[str, Digest]
+    sources: Sequence[Source],
+    target: Connection,
+    here: list[Table],
+    digests: Mapping[str, Digest],
+    departure: Departure | None,
 ) -> Copy:
     """In one transaction: empty before, complete and proved after, or as it was."""
     sql = all_statements("postgres")
@@ -278,12 +307,9 @@ async def _copied(
             for source in sources:
                 for table in source.tables:
                     await _send(source.connection, target, table)
-        copy = Copy(
-            await _compared(target, there, digests),
-            was_there=bool(used),
-            begins_epochs=begins_epochs,
-            identity=await target.fetchval(sql["this_database"]),
-        )
+        identity = await target.fetchval(sql["this_database"])
+        compared = await _compared(target, there, digests)
+        copy = Copy(compared, was_there=bool(used), begins_epochs=begins_epochs, identity=identity)
         # An earlier run may have been cut off when all was stored: then it is the same, to the last row.
         if used and not copy.is_proved:
             raise MoveFailed(
@@ -294,6 +320,9 @@ async def _copied(
             raise _Different(copy)
         if not used:
             await _settle(sources, target, begins_epochs=begins_epochs)
+        if departure is not None:
+            await target.execute(sql["begin_move"], departure.place)
+            departure.mark(copy.identity)
     return copy
 
 

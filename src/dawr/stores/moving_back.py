@@ -76,6 +76,9 @@ async def leaving(url: str, database: Path, *, mark: Mark, left_for: str, clock:
         async with there.transaction():
             await there.execute(sql["lock_tables"])
             await _refuse_while_used(there)  # whoever came meanwhile waits for the lock, and is connected
+            if mark.is_under_way and not await there.fetch(sql["all_heads"]):
+                yield Left(None, {})  # the move was cut short before its commit: there is nothing to leave
+                return
             yield Left(await _changed(there, database, clock), lines_in(await there.fetch(sql["lines_reached"])))
             await there.execute(sql["leave"], left_for)
             await there.execute(sql["shut"])

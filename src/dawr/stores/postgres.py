@@ -131,15 +131,20 @@ class PostgresStore(RowsBeside):
     async def ping(self) -> None:
         if await self._clock_error_ms():
             raise ClockUntrusted
-        left_for = await self._run_beside(self._left_for)
+        left_for, moving_from = await self._run_beside(self._served_elsewhere)
         if left_for is not None:
             raise StoreAway(f"PostgreSQL: {reasons.LEFT} {left_for}.")
+        if moving_from is not None:
+            raise StoreAway(
+                f"PostgreSQL: {reasons.MOVING} {moving_from}. Run the same `dawr migrate --to` there again."
+            )
 
     async def put_right(self, now: int) -> int:
         return now - await self._clock_error_ms()
 
-    async def migrate(self) -> list[str]:
-        return await self._run(self._migrate, seconds=MAINTENANCE_SECONDS)
+    async def migrate(self, *, to_move: bool = False) -> list[str]:
+        """Refuse a database that may not be served, unless a move that was cut short is to be finished."""
+        return await self._run(lambda c: self._migrate(c, to_move=to_move), seconds=MAINTENANCE_SECONDS)
 
     async def renew_epochs(self, new_epoch: Callable[[], int]) -> int:
         return await self._run(lambda c: self._renew_epochs(c, new_epoch))
@@ -280,19 +285,22 @@ class PostgresStore(RowsBeside):
         await connection.execute("ROLLBACK")
         return store_now
 
-    async def _migrate(self, connection: Connection) -> list[str]:
+    async def _migrate(self, connection: Connection, *, to_move: bool) -> list[str]:
         async with connection.transaction():
             await connection.execute("SET LOCAL lock_timeout = '50s'; SET LOCAL statement_timeout = '50s'")
             applied = await migrate_postgres(connection, self._journal, lock="dawr migrations")
-            _must_not_be_left(await connection.fetchval(self._statements["left_for"]))
+            left_for, moving_from = await self._served_elsewhere(connection)
+            _must_not_be_left(left_for)
+            if not to_move:
+                _must_have_arrived(moving_from)
         return [migration.title for migration in applied]
 
-    async def _left_for(self, connection: Connection) -> str | None:
+    async def _served_elsewhere(self, connection: Connection) -> tuple[str | None, str | None]:
         try:
-            left_for: str | None = await connection.fetchval(self._statements["left_for"])
+            row = await connection.fetchrow(self._statements["served_elsewhere"])
         except (asyncpg.UndefinedTableError, asyncpg.UndefinedColumnError):  # of a version before it could be left
-            return None
-        return left_for
+            return None, None
+        return (None, None) if row is None else (row[0], row[1])
 
     async def _applied_migrations(self, connection: Connection) -> list[Row]:
         try:
@@ -351,6 +359,15 @@ def _must_not_be_left(left_for: str | None) -> None:
             f"The installation of this database went back to {left_for}: nothing is given from here any more, or "
             "numbers would be given twice. Serve that directory, without DAWR_DATABASE_URL. To move again, make an "
             "empty database."
+        )
+
+
+def _must_have_arrived(moving_from: str | None) -> None:
+    if moving_from is not None:
+        raise SchemaUnfit(
+            f"A move of the installation in {moving_from} to this database was cut short: neither side gives numbers "
+            "until it is finished, or numbers would be given twice. Run the same `dawr migrate --to` there again. To "
+            "stay there instead, run `dawr migrate --back` there."
         )
 
 

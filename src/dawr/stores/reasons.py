@@ -50,6 +50,7 @@ SQLITE: Sequence[tuple[Kinds, str]] = (
 )
 LEFT = "the installation of this database went back to"
 """What PostgreSQL says where it was left, to whoever would store something."""
+MOVING = "a move of an installation to this database was cut short. It is still in"
 UNREACHABLE = frozenset({errno.EHOSTUNREACH, errno.ENETUNREACH, None})
 """None: the host has several addresses, and each failed in its own way."""
 
@@ -84,6 +85,15 @@ def damage(path: Path, what: str) -> str:
     return (
         f"The database {path} is damaged ({what}): nothing can be stored in it. Stop the server, and put the latest "
         f"backup in its place: `dawr restore --replace --data {path.parent} BACKUP`, as docs/run/backup.md says."
+    )
+
+
+def missing(path: str) -> str:
+    """Explain that a file of the database is no longer at its path, and how to get out of that."""
+    return (
+        f"{path} was removed or replaced while the server has it open: what would be stored now would be lost, so "
+        "nothing is. Find out what did it and stop the server. Then put the file back, or the latest backup: "
+        f"`dawr restore --replace --data {Path(path).parent} BACKUP`, as docs/run/backup.md says."
     )
 
 

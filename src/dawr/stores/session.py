@@ -98,6 +98,9 @@ class RowSession:
         done = list(changes)
         for redated in [c for c in done if c.redated is not None]:
             await self._redate(redated)
+        for c in done:
+            if c.retried is not None:
+                await self._gateway.write("retry_parked_visits", [(c.head.venue_id, *c.retried)])
         await self._write("change_tickets", [t for c in done for t in c.changed_tickets])
         for kind in dict.fromkeys(kind for c in done for kind in c.rows):
             await self._write(f"save_{kind.name}", [row for c in done for row in c.of(kind)])

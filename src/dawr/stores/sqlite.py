@@ -20,7 +20,8 @@ import apsw
 
 from dawr.domain import Head, Venue, VenueId
 from dawr.ports import Changes, Clock, Session, T
-from dawr.ports.faults import OutcomeUnknown, StoreAway, StoreDamaged, Unstorable
+from dawr.ports.faults import OutcomeUnknown, StoreAway, StoreDamaged, StoreMissing, Unstorable
+from dawr.reliability.disk import FileIdentity, first_moved
 from dawr.reliability.lease import Leases
 from dawr.reliability.migrations import Owners, migrate_sqlite
 from dawr.reliability.records import Argument
@@ -62,8 +63,9 @@ class SqliteStore(RowsBeside):
         self._writing: apsw.Connection | None = None
         self._busy_ms = BUSY_MS
         self._failed_at: int | None = None
-        self._damage: str | None = None
-        """What was found damaged. It stays so until somebody restores the file and starts anew."""
+        self._open_files: tuple[FileIdentity, ...] = ()
+        self._damage: StoreDamaged | None = None
+        """The fault of a damaged or missing file. It stays until the process ends."""
 
     async def transact(self, venues: Iterable[VenueId], work: Callable[[Session], Awaitable[T]]) -> T:
         self._must_be_whole()
@@ -117,8 +119,9 @@ class SqliteStore(RowsBeside):
         return await self._in_reader(self._pending_migrations)
 
     async def close(self) -> None:
-        if self._writing is not None and self._damage is None:
-            await self._write(self._checkpoint)
+        if self._writing is not None and type(self._damage) is not StoreDamaged:
+            async with self._having_the_turn():
+                await self._in_writer(self._checkpoint)
         for threads in (self._queueing, self._writer, self._readers):
             threads.shutdown()
         for connection in self._opened:
@@ -163,6 +166,7 @@ class SqliteStore(RowsBeside):
             try:
                 session = finish(begin(gateway, self._cache, venues, lock=True, clock=self._clock))
                 result = finish(work(session))
+                self._must_be_in_place()
             except BaseException:
                 gateway.rollback()
                 raise
@@ -194,6 +198,9 @@ class SqliteStore(RowsBeside):
             yield
         except (apsw.ConstraintError, apsw.MismatchError, apsw.TooBigError, UnicodeEncodeError, OverflowError) as error:
             raise Unstorable(f"SQLite: {error}") from error
+        except StoreMissing:
+            self._checkpoint(apsw.SQLITE_CHECKPOINT_PASSIVE)  # a removed log ends with this process
+            raise
         except DAMAGE as error:
             raise self._damaged(str(error)) from error
         except OutcomeUnknown as error:
@@ -205,13 +212,18 @@ class SqliteStore(RowsBeside):
 
     def _damaged(self, what: str) -> StoreDamaged:
         """Known from now on: what is asked next is refused before it makes it worse."""
-        if self._damage is None:
-            self._damage = reasons.damage(self.path, what)
-        return StoreDamaged(self._damage)
+        self._damage = self._damage or StoreDamaged(reasons.damage(self.path, what))
+        return type(self._damage)(*self._damage.args)
 
     def _must_be_whole(self) -> None:
         if self._damage is not None:
-            raise StoreDamaged(self._damage)
+            raise type(self._damage)(*self._damage.args)
+
+    def _must_be_in_place(self) -> None:
+        """Refuse to store what the next start would not find."""
+        if (moved := first_moved(self._open_files)) is not None:
+            self._damage = StoreMissing(reasons.missing(moved.path))
+            self._must_be_whole()
 
     # In the writer thread
 
@@ -222,10 +234,10 @@ class SqliteStore(RowsBeside):
 
     @contextmanager
     def _transaction(self) -> Iterator["SqliteGateway"]:
-        """Committed at its end, or rolled back."""
         gateway = self._begin_writing()
         try:
             yield gateway
+            self._must_be_in_place()
         except BaseException:
             gateway.rollback()
             raise
@@ -245,9 +257,9 @@ class SqliteStore(RowsBeside):
         with self._transaction():
             self._connection().execute("PRAGMA user_version = 1")
 
-    def _checkpoint(self) -> None:
+    def _checkpoint(self, mode: int = apsw.SQLITE_CHECKPOINT_TRUNCATE) -> None:
         with suppress(apsw.Error):
-            self._connection().wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            self._connection().wal_checkpoint(mode=mode)
 
     def _migrate(self) -> list[str]:
         with self._transaction():
@@ -319,6 +331,7 @@ class SqliteStore(RowsBeside):
         if self._writing is None:
             self._writing = open_writing(self.path)
             self._opened.append(self._writing)
+            self._open_files = tuple(FileIdentity.identify(Path(f"{self.path}{end}")) for end in ("", "-wal"))
         return self._writing
 
     def _reader(self) -> apsw.Connection:
@@ -365,9 +378,10 @@ class SqliteGateway:
 def open_writing(path: Path) -> apsw.Connection:
     connection = apsw.Connection(str(path), flags=ONE_USER_AT_A_TIME)
     begin_wal(connection, busy_ms=BUSY_MS)
+    connection.execute("PRAGMA user_version").fetchall()  # the first read makes the log
     connection.execute("PRAGMA temp_store = MEMORY")
     connection.execute(f"PRAGMA journal_size_limit = {WAL_BYTES_KEPT}")
-    connection.execute(f"PRAGMA wal_autocheckpoint = {WAL_PAGES_BEFORE_CHECKPOINT}")
+    connection.wal_autocheckpoint(WAL_PAGES_BEFORE_CHECKPOINT)
     return connection
 
 

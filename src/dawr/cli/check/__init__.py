@@ -1,6 +1,7 @@
 """`dawr check`: look an installation over, running or stopped, and explain what is wrong in sentences.
 
-It changes nothing. What it finds, it finds with the settings it is given, so run it with those of the server.
+It changes nothing. It has the settings it is given, so run it with those of the server. The public address and the
+clinic's venue are those of a running embedded server, which can be asked.
 """
 
 import asyncio
@@ -50,11 +51,14 @@ def _settings(data: str | None, report: Report) -> Settings | None:
 
 
 async def _look(settings: Settings, report: Report) -> None:
-    look_at_links(settings, report)
+    server = None
     if settings.database_url:
         look_at_server(settings, report)
     else:
-        look_at_directory(DataDirectory(Path(settings.data)), report)
+        server = look_at_directory(DataDirectory(Path(settings.data)), report)
+    known = {} if server is None else server.settings
+    settings = msgspec.structs.replace(settings, **known)
+    look_at_links(settings, report, is_of_server="public_url" in known)
     await look_at_database(settings, report)
     await look_at_limits(settings, report)
     await look_at_traffic(settings, report)

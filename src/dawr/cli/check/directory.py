@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -20,36 +21,42 @@ class Status(msgspec.Struct, frozen=True):
     """What a running server says of itself."""
 
     version: str
+    settings: dict[Literal["public_url", "clinic_venue"], str] = {}
+    """Settings that `dawr check` judges. An older server says none."""
 
 
-def look_at_directory(directory: DataDirectory, report: Report) -> None:
+def look_at_directory(directory: DataDirectory, report: Report) -> Status | None:
+    """Return what the server there says of itself, if one answers."""
     kind = file_system_of(directory.path)
     if kind in NETWORK_FILE_SYSTEMS:
         report.wrong(
             f"{directory.path} is on a network file system ({kind}), where SQLite is not safe.", about="directory"
         )
     if not directory.path.exists():
-        return
+        return None
     _look_at_mark(directory, report)
     if openness := directory.openness:
         report.warn(openness, about="directory")
     look_at_room(shutil.disk_usage(directory.path).free, directory.path, report)
     look_at_log(directory.database, report)
-    _look_at_server(directory, report)
+    return _look_at_server(directory, report)
 
 
 def _look_at_mark(directory: DataDirectory, report: Report) -> None:
     try:
-        moved_to = directory.moved_to()
+        mark = directory.mark()
+        if mark is None or mark.is_under_way:
+            directory.must_be_here()
+        else:
+            report.warn(
+                f"This installation has moved to {mark.place}, and gives no numbers here: "
+                "set DAWR_DATABASE_URL to look there.",
+                about="directory",
+            )
+        if directory.database.exists():
+            directory.must_be_whole()
     except DataDirectoryUnfit as unfit:
         report.wrong(str(unfit), about="directory")
-        return
-    if moved_to is not None:
-        report.warn(
-            f"This installation has moved to {moved_to}, and gives no numbers here: "
-            "set DAWR_DATABASE_URL to look there.",
-            about="directory",
-        )
 
 
 def look_at_room(free: int, path: Path, report: Report) -> None:
@@ -76,18 +83,19 @@ def look_at_log(database: Path, report: Report) -> None:
         )
 
 
-def _look_at_server(directory: DataDirectory, report: Report) -> None:
+def _look_at_server(directory: DataDirectory, report: Report) -> Status | None:
     if not directory.is_locked():
         report.fine("No server runs here.", about="server")
-        return
+        return None
     report.server_answers = True
     try:
         status = msgspec.json.decode(control.ask(directory.control_socket, "status"), type=Status)
     except (control.ControlFailed, msgspec.MsgspecError) as failure:
         report.wrong(f"A server holds {directory.path}, but is not well. {failure}", about="server")
-        return
+        return None
     report.fine("A server runs here and can store.", about="server")
     look_at_version(status.version, report)
+    return status
 
 
 def look_at_version(version: str, report: Report) -> None:

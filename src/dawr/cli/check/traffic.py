@@ -2,6 +2,7 @@
 
 import apsw
 import asyncpg
+import msgspec
 
 from dawr import bootstrap
 from dawr.bootstrap.traffic import traffic_read
@@ -71,7 +72,7 @@ def look_at_status(found: Status, report: Report, *, is_counting: bool) -> None:
         return
     for alert in found.alerts:
         report.warn(f"Alert {alert.name} ({alert.level}): {alert.sentence}", about="traffic")
-    for sentence in failed_gates(found):
+    for sentence in failed_gates(msgspec.structs.replace(found, alerts=())):
         report.warn(sentence, about="traffic")
     if report.is_fine_about("traffic"):
         report.fine("The traffic statistics can be relied on: `dawr traffic verify` proves it.", about="traffic")

@@ -24,6 +24,10 @@ def look(settings: Settings, view: Callable[[Database], Awaitable[T]]) -> T:
     return asyncio.run(here())
 
 
+class NoStatistics(click.ClickException):
+    """Refusal to read statistics that were never made."""
+
+
 def must_be_there(directory: TrafficDirectory) -> None:
     if not directory.database.exists():
-        raise click.ClickException(f"There are no traffic statistics in {directory.path} yet: `dawr serve` makes them.")
+        raise NoStatistics(f"There are no traffic statistics in {directory.path} yet: `dawr serve` makes them.")

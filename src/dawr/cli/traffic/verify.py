@@ -10,7 +10,7 @@ from dawr.bootstrap.system import now
 from dawr.cli.options import data_option, settings_of
 from dawr.cli.traffic.options import TIMES, json_option, ms_of, time_of
 from dawr.cli.traffic.options import as_json as json_of
-from dawr.cli.traffic.reading import look
+from dawr.cli.traffic.reading import NoStatistics, look
 from dawr.traffic import verify as verifying
 from dawr.traffic.directory import traffic_in
 from dawr.traffic.event import MS_PER_DAY
@@ -30,6 +30,9 @@ COLUMNS = (
     "aggregated",
     "detailed",
     "details",
+    "counted_only",
+    "over_limit",
+    "no_space",
 )
 
 
@@ -59,7 +62,11 @@ def verify(
     if sample is not None and isnan(sample):
         raise click.UsageError("--sample is a share of 1, such as 0.01.")
     directory = traffic_in(settings.data)
-    report = look(settings, lambda database: verifying.verify(database, directory, since, until, sample=sample))
+    try:
+        report = look(settings, lambda database: verifying.verify(database, directory, since, until, sample=sample))
+    except NoStatistics as nothing:
+        nothing.show()
+        raise click.exceptions.Exit(NOTHING) from nothing
     wrong = [*map(str, report.differences), *report.faults]
     missing = [f"The archive {file} is not in {directory.archive}." for file in report.elsewhere]
     if not settings.database_url:
@@ -77,7 +84,7 @@ def _lines(report: Report, wrong: list[str]) -> Iterator[str]:
     if report.is_empty:
         yield "There was nothing to count."
         return
-    yield "hour".ljust(20) + "".join(f"{name:>12}" for name in COLUMNS) + f"{'deviation':>12}"
+    yield "hour".ljust(20) + "".join(f"{name:>13}" for name in COLUMNS) + f"{'deviation':>13}"
     for hour, figures in report.hours.items():
         yield _row(time_of(hour), figures, report.deviation_of(hour))
     if report.outside is not None:
@@ -91,7 +98,7 @@ def _lines(report: Report, wrong: list[str]) -> Iterator[str]:
 
 
 def _row(hour: str, figures: Hour, deviation: float) -> str:
-    return f"{hour:<20}" + "".join(f"{getattr(figures, name):>12,}" for name in COLUMNS) + f"{deviation:>12.2%}"
+    return f"{hour:<20}" + "".join(f"{getattr(figures, name):>13,}" for name in COLUMNS) + f"{deviation:>13.2%}"
 
 
 def _for_scripts(report: Report, wrong: list[str]) -> dict[str, object]:

@@ -35,3 +35,10 @@ UPDATE alarms SET due_at = $1 WHERE due_at > $2 AND kind NOT IN ('hours', 'close
 -- Desks close when the day ends. No index answers when it is due: it would read those of other venues.
 UPDATE alarms SET due_at = CASE kind WHEN 'close' THEN ($2::bigint[])[1] ELSE ($3::bigint[])[1] END
 WHERE venue_id = ($1::text[])[1] AND due_at + 0 > ($2::bigint[])[1] AND kind <> 'hours';
+
+-- name: retry_parked_visits
+-- Visits that a closed or full queue did not take try again now. What is due later waits for opening hours, or for the
+-- visitor to come back. No index answers when it is due: it would read those of other venues.
+UPDATE alarms SET due_at = ($2::bigint[])[1]
+WHERE venue_id = ($1::text[])[1] AND kind = 'enter' AND due_at + 0 > ($2::bigint[])[1]
+    AND due_at + 0 <= ($3::bigint[])[1];

@@ -2,7 +2,8 @@
 
 -- name: tables_to_move
 -- Every table, its columns by name, and the statement that reads it: the database lists them and quotes their names.
--- Migrations are the schema's own, and leases are of processes that have ended; `home` is where a database lives.
+-- Migrations are the schema's own, and leases are of processes that have ended; `home` is where a database lives, and
+-- `moving_from` is the mark of the move itself.
 SELECT
     t.relname::text,
     json_agg(c.attname ORDER BY c.attname::text COLLATE "C")::text,
@@ -10,7 +11,8 @@ SELECT
 FROM pg_class AS t
 JOIN pg_attribute AS c ON c.attrelid = t.oid AND c.attnum > 0 AND NOT c.attisdropped
 WHERE t.relnamespace = current_schema()::regnamespace AND t.relkind IN ('r', 'p') AND NOT t.relispartition
-    AND t.relname NOT IN ('migrations', 'leases') AND (t.relname, c.attname) <> ('installation', 'home')
+    AND t.relname NOT IN ('migrations', 'leases')
+    AND (t.relname, c.attname) NOT IN (('installation', 'home'), ('installation', 'moving_from'))
 GROUP BY t.relname
 ORDER BY t.relname::text COLLATE "C";
 
@@ -66,8 +68,16 @@ BEGIN
 END $$;
 CREATE TRIGGER installation_left BEFORE INSERT OR UPDATE OR DELETE ON heads FOR EACH STATEMENT EXECUTE FUNCTION installation_left();
 
--- name: left_for
-SELECT left_for FROM installation;
+-- name: served_elsewhere
+-- Where the installation went back to, and where it is still being moved from.
+SELECT left_for, moving_from FROM installation;
+
+-- name: begin_move
+-- Nobody is served here until the directory that the copy comes from is marked as moved.
+UPDATE installation SET moving_from = $1;
+
+-- name: end_move
+UPDATE installation SET moving_from = NULL WHERE moving_from IS NOT NULL;
 
 -- name: forget_installation
 DELETE FROM installation;

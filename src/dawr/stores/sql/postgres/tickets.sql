@@ -367,6 +367,22 @@ CROSS JOIN LATERAL (
     LIMIT k.step
 ) AS t;
 
+-- name: tickets_finished_of
+-- A visitor's finished tickets of a day in all queues, the latest first.
+SELECT
+    t.venue_id, t.ticket_id, t.queue_id, t.day, t.round, t.number, t.label, t.priority, t.sequence,
+    t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
+    t.called_at, t.recalled_at, t.started_at, t.finished_at, t.missed_at, t.rejoined_at, t.held_at,
+    t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous,
+    t.name, t.party_size, t.area, t.stage, t.prioritized_at, t.extended_at
+FROM unnest($1::text[], $2::text[], $3::text[]) AS k (venue_id, visitor, day)
+CROSS JOIN LATERAL (
+    SELECT * FROM tickets AS s
+    WHERE s.venue_id = k.venue_id AND s.visitor = k.visitor AND s.day = k.day AND s.state = 'finished'
+    ORDER BY s.version DESC
+    LIMIT 100
+) AS t;
+
 -- name: redate_tickets
 -- All of one line, to the line that it becomes.
 UPDATE tickets SET day = ($5::text[])[1], round = ($6::int[])[1]

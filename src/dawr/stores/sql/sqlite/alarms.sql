@@ -29,3 +29,8 @@ UPDATE alarms SET due_at = ?1 WHERE due_at > ?2 AND kind NOT IN ('hours', 'close
 -- Desks close when the day ends.
 UPDATE alarms SET due_at = CASE kind WHEN 'close' THEN ?2 ELSE ?3 END
 WHERE venue_id = ?1 AND due_at > ?2 AND kind <> 'hours';
+
+-- name: retry_parked_visits
+-- Visits that a closed or full queue did not take try again now. What is due later waits for opening hours, or for the
+-- visitor to come back.
+UPDATE alarms SET due_at = ?2 WHERE venue_id = ?1 AND kind = 'enter' AND due_at > ?2 AND due_at <= ?3;

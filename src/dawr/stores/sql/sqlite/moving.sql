@@ -3,6 +3,7 @@
 -- name: tables_to_move
 -- Every table, its columns by name, and the statement that reads it: the database lists them and quotes their names.
 -- Migrations are the schema's own, and leases are of processes that have ended. PostgreSQL has one list of migrations.
+-- `moving_from` is the mark of the move itself.
 SELECT
     t.name,
     json_group_array(c.name ORDER BY c.name),
@@ -11,6 +12,7 @@ FROM sqlite_schema AS t
 JOIN pragma_table_info(t.name) AS c
 WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite\_%' ESCAPE '\'
     AND t.name NOT IN ('migrations', 'leases', 'kit_migrations', 'traffic_migrations')
+    AND (t.name, c.name) <> ('installation', 'moving_from')
 GROUP BY t.name
 ORDER BY t.name;
 
@@ -47,8 +49,16 @@ UPDATE installation SET left_for = ?1;
 -- Nobody comes back here by a connection.
 SELECT 1;
 
--- name: left_for
-SELECT left_for FROM installation;
+-- name: served_elsewhere
+-- Where the installation went back to, and where it is still being moved from.
+SELECT left_for, moving_from FROM installation;
+
+-- name: begin_move
+-- Nobody is served here until the directory that the copy comes from is marked as moved.
+UPDATE installation SET moving_from = ?1;
+
+-- name: end_move
+UPDATE installation SET moving_from = NULL WHERE moving_from IS NOT NULL;
 
 -- name: forget_installation
 DELETE FROM installation;
