@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import argon2
 import pytest
 
-from dawr.accounts.passwords import MOST_WAITING, NOBODYS, THREADS, Passwords
+from dawr.accounts.passwords import NOBODYS, THREADS, Passwords
 from dawr.ports.faults import Busy
 
 
@@ -83,8 +83,9 @@ async def test_the_event_loop_goes_on_while_passwords_are_tried(passwords: Passw
     assert turns > 100
 
 
-async def test_when_too_many_wait_the_next_is_told_to_come_back(passwords: Passwords) -> None:
-    most = THREADS + MOST_WAITING
+async def test_when_too_many_wait_the_next_is_told_to_come_back() -> None:
+    passwords = Passwords(max_waiting=10)
+    most = THREADS + 10
 
     outcomes = await asyncio.gather(
         *(passwords.verify("a wrong one", NOBODYS) for _ in range(most + 5)), return_exceptions=True
@@ -92,13 +93,40 @@ async def test_when_too_many_wait_the_next_is_told_to_come_back(passwords: Passw
 
     assert [type(outcome) for outcome in outcomes] == [bool] * most + [Busy] * 5
     assert not await passwords.verify("a wrong one", NOBODYS)
+    passwords.close()
 
 
-async def test_whoever_goes_away_leaves_their_place_to_others(passwords: Passwords) -> None:
+async def test_who_has_waited_too_long_is_told_to_come_back() -> None:
+    passwords = Passwords(max_wait_seconds=0)
+
+    outcomes = await asyncio.gather(
+        *(passwords.verify("a wrong one", NOBODYS) for _ in range(THREADS + 5)), return_exceptions=True
+    )
+
+    assert [type(outcome) for outcome in outcomes] == [bool] * THREADS + [Busy] * 5
+    assert not await passwords.verify("a wrong one", NOBODYS)
+    passwords.close()
+
+
+async def test_known_callers_come_before_others_that_came_earlier(passwords: Passwords) -> None:
+    done: list[str] = []
+
+    async def verify(name: str, *, is_known: bool) -> None:
+        await passwords.verify("a wrong one", NOBODYS, is_known=is_known)
+        done.append(name)
+
+    others = [verify(f"other {number}", is_known=False) for number in range(30)]
+    await asyncio.gather(*others, *(verify(f"known {number}", is_known=True) for number in range(3)))
+
+    assert len(done) == 33
+    # The two that had begun already are first, and one of two threads may be slower than the other.
+    assert all(done.index(f"known {number}") < 15 for number in range(3)), done
+
+
+async def test_whoever_goes_away_leaves_their_place_to_others() -> None:
+    passwords = Passwords(max_waiting=10)
     for _ in range(3):
-        trying = [
-            asyncio.ensure_future(passwords.verify("a wrong one", NOBODYS)) for _ in range(THREADS + MOST_WAITING)
-        ]
+        trying = [asyncio.ensure_future(passwords.verify("a wrong one", NOBODYS)) for _ in range(THREADS + 10)]
         await asyncio.sleep(0)
         for one in trying:
             one.cancel()
@@ -106,3 +134,20 @@ async def test_whoever_goes_away_leaves_their_place_to_others(passwords: Passwor
 
     async with asyncio.timeout(60):
         assert not await passwords.verify("a wrong one", NOBODYS)
+    passwords.close()
+
+
+async def test_a_caller_who_goes_away_when_the_turn_comes_passes_it_on(passwords: Passwords) -> None:
+    """Whichever step of the loop it is in: a thread that nobody gives back would be lost for good."""
+    for steps in range(12):
+        running = [asyncio.ensure_future(passwords.verify("a wrong one", NOBODYS)) for _ in range(THREADS)]
+        waiting = [asyncio.ensure_future(passwords.verify("a wrong one", NOBODYS)) for _ in range(2)]
+        await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        for one in waiting:
+            one.cancel()
+        await asyncio.wait([*running, *waiting])
+
+    async with asyncio.timeout(60):
+        assert not any(await asyncio.gather(*(passwords.verify("a wrong one", NOBODYS) for _ in range(2 * THREADS))))

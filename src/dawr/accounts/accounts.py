@@ -20,7 +20,7 @@ from dawr.domain.errors import InvalidValue, OwnerCodeInvalid, TooManyVenues, Un
 from dawr.domain.secret import fits, hash_of
 from dawr.domain.staff import LONGEST_USERNAME, MANAGES_PEOPLE, at_least, must_grant, must_leave_an_owner
 from dawr.domain.token import venue_of
-from dawr.domain.venue import checked
+from dawr.domain.venue import DEFAULT_LIMITS, VenueLimits, checked
 from dawr.engine.engine import Engine
 from dawr.operations.people import AddStaff, DisableStaff, EnableStaff, LookAtStaff
 from dawr.operations.tokens import MakeToken, TokenState
@@ -52,6 +52,7 @@ class Accounts:
         idle_ms: int,
         session_ms: int,
         most_venues: int = MOST_VENUES,
+        venue_limits: VenueLimits = DEFAULT_LIMITS,
     ) -> None:
         self._all = store
         self._store = store.accounts
@@ -65,6 +66,7 @@ class Accounts:
         self._idle_ms = idle_ms
         self._session_ms = session_ms
         self._most_venues = most_venues
+        self.venue_limits = venue_limits
 
     # Sessions
 
@@ -73,10 +75,13 @@ class Accounts:
         name = username.strip().lower()
         return await self._store.find(name) if USERNAME.fullmatch(name) else None
 
-    async def sign_in(self, username: str, password: str) -> tuple[str, SignedIn] | None:
+    async def sign_in(
+        self, username: str, password: str, *, is_known_browser: bool = False
+    ) -> tuple[str, SignedIn] | None:
         """A new session's secret and whose it is; None, and as late, whatever was wrong."""
         account = await self.find(username)
-        right = await self._passwords.verify(password, None if account is None else account.password_hash)
+        password_hash = None if account is None else account.password_hash
+        right = await self._passwords.verify(password, password_hash, is_known=is_known_browser)
         if account is None or not right or account.disabled_at is not None:
             return None
         memberships = tuple(m for m in await self._store.memberships(account.account_id) if m.is_active)
@@ -228,7 +233,8 @@ class Accounts:
     async def change_password(self, account_id: AccountId, old: str, new: str) -> Account | None:
         """By the person themselves: None when the old one is wrong. Every session ends, the one that asked too."""
         account = await self._store.get(account_id)
-        right = await self._passwords.verify(old, None if account is None else account.password_hash)
+        password_hash = None if account is None else account.password_hash
+        right = await self._passwords.verify(old, password_hash, is_known=True)
         if account is None or not right:
             return None
         return await self._set_password(account, new)
@@ -270,7 +276,7 @@ class Accounts:
         name = checked_username(username)
         checked_password(password, username=name)
         if venue is not None:
-            checked(venue)
+            checked(venue, limits=self.venue_limits)
         elif not await self.has_venue():
             raise InvalidValue("venue", "no-venue-yet")
         account, is_new = await self._new_account(name, password)
@@ -314,7 +320,15 @@ class Accounts:
     async def _create_venue(self, venue: Venue, owner: Account, origin: Origin, kept: Kept) -> Venue:
         ran_ms = await self._engine.ran_ms()
         made = await create_owned_venue(
-            self._all, self._clock, self._ids, venue, owner=owner, origin=origin, ran_ms=ran_ms, kept=kept
+            self._all,
+            self._clock,
+            self._ids,
+            venue,
+            owner=owner,
+            origin=origin,
+            ran_ms=ran_ms,
+            kept=kept,
+            limits=self.venue_limits,
         )
         self._engine.meet(made)
         return made
@@ -339,7 +353,7 @@ class Accounts:
         """To somebody of these roles. An account without any membership is left of a try that was cut short."""
         memberships = await self._store.memberships(account.account_id)
         if not memberships and password is not None:
-            return await self._passwords.verify(password, account.password_hash)
+            return await self._passwords.verify(password, account.password_hash, is_known=True)
         return any(at_least(roles.get(m.venue_id, "viewer"), MANAGES_PEOPLE) for m in memberships)
 
     async def _set_password(self, account: Account, new: str) -> Account:

@@ -13,7 +13,7 @@ import msgspec
 from dawr.domain import Account, Day, Head, Origin, Queue, QueueId, Venue, VenueId
 from dawr.domain.errors import InvalidValue
 from dawr.domain.queue import LONGEST_CODE
-from dawr.domain.venue import checked
+from dawr.domain.venue import DEFAULT_LIMITS, VenueLimits, checked
 from dawr.operations.people import AddStaff
 from dawr.operations.rows import ANSWERS, STAFF
 from dawr.operations.transaction import Transaction
@@ -32,9 +32,11 @@ def nothing_kept(_: Venue, __: int) -> None:
     """Whoever asks again is answered anew."""
 
 
-async def create_venue(store: Store, clock: Clock, ids: Ids, venue: Venue) -> Venue:
+async def create_venue(
+    store: Store, clock: Clock, ids: Ids, venue: Venue, *, limits: VenueLimits = DEFAULT_LIMITS
+) -> Venue:
     """The venue as it was made, without an owner and before anything has happened; its slug must be free."""
-    new, head = await _new(store, venue, clock(), ids)
+    new, head = await _new(store, venue, clock(), ids, limits)
     await store.add_venue(new, head)
     return new
 
@@ -49,10 +51,11 @@ async def create_owned_venue(
     origin: Origin,
     ran_ms: int,
     kept: Kept = nothing_kept,
+    limits: VenueLimits = DEFAULT_LIMITS,
 ) -> Venue:
     """The venue as it was made, whose first event is that this account owns it; its slug must be free."""
     now = clock()
-    new, head = await _new(store, venue, now, ids)
+    new, head = await _new(store, venue, now, ids, limits)
     tx = Transaction(new, head, now=now, ran_ms=ran_ms)
     tx.absorb(Wants(rows={STAFF: set()}), Rows(), depth=1)  # nobody works there yet
     tx.begin(origin)
@@ -72,7 +75,7 @@ def first_queue(name: str, language: str, *, usual: str) -> Queue:
     return Queue(QueueId(code or USUAL_CODE), {language: name or usual}, prefix=prefix)
 
 
-async def _new(store: Store, venue: Venue, now: int, ids: Ids) -> tuple[Venue, Head]:
+async def _new(store: Store, venue: Venue, now: int, ids: Ids, limits: VenueLimits) -> tuple[Venue, Head]:
     """A venue is found by its slug or its id, so neither may be another's other."""
     known = await store.venue_ids()
     if venue.slug in known.values():
@@ -80,5 +83,5 @@ async def _new(store: Store, venue: Venue, now: int, ids: Ids) -> tuple[Venue, H
     code = ids.venue_code()
     while code in known:
         code = ids.venue_code()
-    new = checked(msgspec.structs.replace(venue, id=VenueId(code)))
+    new = checked(msgspec.structs.replace(venue, id=VenueId(code)), limits=limits)
     return new, Head(new.id, ids.epoch(), new.day_at(now, reached=Day("")), version=0, config_version=0)
