@@ -8,18 +8,23 @@ from hypothesis import strategies as st
 
 from dawr.domain.day import Day
 from dawr.domain.queue import QueueId
-from dawr.domain.session_code import LETTERS, check_of, read_session_code, session_code
-from dawr.domain.ticket import TicketId
+from dawr.domain.session_code import LETTERS, SessionCodes, read_session_code
+from dawr.domain.ticket import Ticket, TicketId
 from dawr.domain.venue import VenueId
 from tests.domain.builders import a_queue, a_ticket, a_venue
 
 VENUE = a_venue(a_queue("lab"), slug="clinic")
+CODES = SessionCodes("a secret of the installation")
+
+
+def check_of(ticket: Ticket, codes: SessionCodes = CODES) -> str:
+    return codes.code_of(VENUE, ticket)[-4:]
 
 
 def test_a_code_is_the_prefix_the_queue_the_number_the_day_and_a_check() -> None:
     ticket = a_ticket(7, day=Day("2026-11-17"))
 
-    code = session_code(VENUE, ticket)
+    code = CODES.code_of(VENUE, ticket)
 
     assert code == f"CLINIC-LAB-07-261117-{check_of(ticket)}"
     assert len(check_of(ticket)) == 4
@@ -28,10 +33,10 @@ def test_a_code_is_the_prefix_the_queue_the_number_the_day_and_a_check() -> None
 def test_a_venue_may_begin_its_codes_otherwise() -> None:
     venue = a_venue(code_prefix="hq-7")
 
-    assert session_code(venue, a_ticket(107)).startswith("HQ-7-LAB-107-250310-")
+    assert CODES.code_of(venue, a_ticket(107)).startswith("HQ-7-LAB-107-250310-")
 
 
-def test_the_check_is_over_venue_queue_day_round_and_number_and_keyed_by_the_ticket() -> None:
+def test_the_check_differs_by_venue_queue_day_round_number_and_ticket() -> None:
     ticket = a_ticket(7)
     others = [
         a_ticket(7, ticket_id=TicketId("t8")),
@@ -48,6 +53,16 @@ def test_the_check_is_over_venue_queue_day_round_and_number_and_keyed_by_the_tic
     assert check_of(a_ticket(7, state="finished")) == checks[0]
 
 
+def test_nobody_makes_a_code_who_knows_the_ticket_but_not_the_installations_secret() -> None:
+    ticket = a_ticket(7)
+    forged = read_session_code(VENUE, SessionCodes("another secret").code_of(VENUE, ticket))
+    real = read_session_code(VENUE, CODES.code_of(VENUE, ticket))
+
+    assert forged is not None
+    assert real is not None
+    assert (CODES.is_of(forged, ticket), CODES.is_of(real, ticket)) == (False, True)
+
+
 def test_the_check_has_twenty_bits_and_no_letters_that_are_taken_for_others() -> None:
     checks = {check_of(a_ticket(7, ticket_id=TicketId(f"t{number}"))) for number in range(3000)}
 
@@ -61,7 +76,7 @@ def test_the_check_has_twenty_bits_and_no_letters_that_are_taken_for_others() ->
 def test_every_code_is_read_back_in_any_case(number: int, queue: str) -> None:
     ticket = a_ticket(number, queue=queue)
 
-    read = read_session_code(VENUE, f" {session_code(VENUE, ticket).lower()} ")
+    read = read_session_code(VENUE, f" {CODES.code_of(VENUE, ticket).lower()} ")
 
     assert read == (queue, number, ticket.day, check_of(ticket))
 

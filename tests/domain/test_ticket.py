@@ -19,7 +19,6 @@ from dawr.domain.ticket import (
     Verb,
     checked_visitor,
     open_key,
-    planned_key,
     successor,
 )
 from tests.domain.builders import LAB, VENUE, a_ticket
@@ -237,7 +236,6 @@ def test_a_higher_priority_stands_before_a_smaller_sequence() -> None:
 
 def test_two_visitors_or_queues_never_share_a_key() -> None:
     assert open_key(LAB, "a:b") == "lab:a:b"
-    assert planned_key(LAB, "a:b") == "lab/a:b"
     assert a_ticket(1).open_key != a_ticket(2).open_key
     assert a_ticket().line_key == ("lab", "2025-03-10", 1)
 

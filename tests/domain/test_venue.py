@@ -174,17 +174,12 @@ def test_a_clinic_that_is_not_active_is_meant_only_where_none_is() -> None:
         (
             [HARBOUR, BISTRO, of_kind("abbey", "clinic")],
             "",
-            {"why": "several-clinics", "count": 2, "venues": "abbey, harbour", "example": "abbey"},
+            {"why": "several-clinics", "count": 2, "venues": "abbey, harbour"},
         ),
         (
             [of_kind(f"clinic-{number}", "clinic") for number in range(9)],
             "",
-            {
-                "why": "several-clinics",
-                "count": 9,
-                "venues": "clinic-0, clinic-1, clinic-2, clinic-3, clinic-4, …",
-                "example": "clinic-0",
-            },
+            {"why": "several-clinics", "count": 9, "venues": "clinic-0, clinic-1, clinic-2, clinic-3, clinic-4, …"},
         ),
     ],
 )
@@ -204,3 +199,13 @@ def test_a_venue_is_written_as_people_read_it_and_read_back_the_same() -> None:
 
     assert written["queues"][0]["hours"]["week"][0] == ["08:00-16:00"]
     assert msgspec.convert(written, Venue) == venue
+
+
+def test_a_venue_that_was_larger_before_may_stay_as_large_or_shrink_but_not_grow() -> None:
+    before = a_venue(*(a_queue(f"q{number}") for number in range(230)))
+
+    assert checked(before, before=before) is before
+    smaller = msgspec.structs.replace(before, queues=before.queues[:220])
+    assert checked(smaller, before=before) is smaller
+    with pytest.raises(InvalidValue, match="too-many count=230 most=200"):
+        checked(before, before=smaller)

@@ -15,7 +15,7 @@ from dawr.domain.pin import Pin
 from dawr.domain.queue import QueueId
 from dawr.domain.secret import hash_of
 from dawr.domain.staff import AccountId, StaffMember
-from dawr.domain.ticket import LineKey, State, Ticket, TicketId, VisitId, open_key, planned_key
+from dawr.domain.ticket import LineKey, State, Ticket, TicketId, VisitId, open_key
 from dawr.domain.token import Token, TokenId
 from dawr.domain.venue import DeskId, Head
 from dawr.domain.visit import Link, PlannedStage, StageState, Visit
@@ -66,7 +66,7 @@ def planned(number: int, queue: QueueId, visit_id: VisitId, *, stage: int, state
     """A ticket of a visit with a plan."""
     ticket = a_ticket(number, day=TODAY, queue=queue, number=number % 10, state=state, visit_id=visit_id, stage=stage)
     ticket = msgspec.structs.replace(ticket, **given)
-    return msgspec.structs.replace(ticket, open_key=planned_key(queue, ticket.visitor))
+    return msgspec.structs.replace(ticket, open_key=open_key(queue, ticket.visitor))
 
 
 FINISHED = msgspec.structs.replace(
@@ -247,7 +247,7 @@ def a_transaction(wants: Wants | None = None, *, depth: int = 50, stored: tuple[
 def everything(stored: tuple[Ticket, ...] = STORED) -> Wants:
     visitors = {"new", *(visit.visitor for visit in STORED_ROWS[VISITS])}
     queues = {queue.id for queue in CLINIC.queues}
-    anywhere = {key(queue, visitor) for key in (open_key, planned_key) for queue in queues for visitor in visitors}
+    anywhere = {open_key(queue, visitor) for queue in queues for visitor in visitors}
     return Wants(
         tickets={ticket.ticket_id for ticket in stored},
         open_keys={ticket.open_key for ticket in stored if ticket.open_key} | anywhere,

@@ -130,6 +130,8 @@ class Model(UndoModel):
         queue, visitor = cast("str", operation.queue), operation.visitor or operation.visit_id
         own = self._open(f"{queue}:{visitor}")
         if own is not None and not self._has_ended(own):
+            if own["state"] == "missed":
+                self._verb(own, "rejoin", where="last", desk_id=None)
             return self._place(own, already=True)
         self._must_take(queue)
         if self._is_full(queue):
@@ -242,6 +244,8 @@ class Model(UndoModel):
         queue["state"] = {"open": "open", "pause": "paused", "resume": "open", "close": "closed"}[operation.verb]
         participle = {"open": "opened", "pause": "paused", "resume": "resumed", "close": "closed"}[operation.verb]
         self._happened(f"queue.{participle}", operation.queue)
+        if queue["state"] == "open":
+            self._retry_parked()
         return {"queue": operation.queue, "state": queue["state"]}
 
     def _reset(self, operation: Reset) -> Plain:
@@ -251,6 +255,7 @@ class Model(UndoModel):
         self.rounds[queue, day] = number + 1
         self.used_before[queue, day, number + 1] = used
         self._happened("queue.reset", queue)
+        self._retry_parked()
         return [queue, day, number + 1]
 
     def _expire_ended(self, operation: ExpireEnded) -> Plain:

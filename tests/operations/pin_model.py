@@ -38,46 +38,55 @@ class PinModel(ReceptionModel):
 
     def verify_pin(self, operation: VerifyPin) -> Plain:
         visit = self._leaving(operation)
+        if visit is None:
+            self._happened("pin.failed", operation.queue)
+            self._count_at_queue(operation.queue)
+            return {"refused": "number-wrong"}
         stage = visit["stages"][self._stage_for(visit, operation.queue)]
         if stage["state"] != "in_queue":
             raise No("not-entered" if stage["state"] == "ready" else "not-its-turn")
         ticket = self.tickets[stage["ticket_id"]]
-        if operation.number not in {None, ticket["number"]}:
-            raise No("number-wrong")
         if not stage["pin"]:
             self._must_be("called serving", ticket)
             self._verb(ticket, "finish")
             return self._went(ticket)
-        refusal = self._judge(visit, operation.queue, operation.pin, operation.attempt)
+        attempt = f"#{operation.attempt}" if operation.link is None else operation.attempt
+        refusal = self._judge(visit, operation.queue, operation.pin, attempt)
         return {"refused": refusal} if refusal else self._examined(ticket, "pin")
 
-    def _leaving(self, operation: VerifyPin) -> Row:
+    def _leaving(self, operation: VerifyPin) -> Row | None:
+        """Whose visit it is. By name, the number of its latest ticket must be right too."""
         if operation.link is not None:
             visit = self._behind(operation.link)
             self._must_be_open(visit)
             return visit
         planned = self._planned(operation.visitor or "")
-        if planned is None:
-            raise No("unknown-visit")
-        return planned
+        ticket = None if planned is None else self.tickets.get(planned["ticket_id"] or "")
+        if planned is None or ticket is None or self._is_over(planned):
+            return None
+        return planned if ticket["number"] == operation.number else None
 
     def done(self, operation: Done) -> Plain:
         """By name. Whether somebody has a plan is told to staff, and to who knows the PIN."""
-        queue, visitor = operation.queue, operation.visitor
-        single, planned = self._open(f"{queue}:{visitor}"), self._open(f"{queue}/{visitor}")
+        queue = operation.queue
+        ticket = self._open(f"{queue}:{operation.visitor}")
         if operation.by_staff:
-            return self._done_by_staff(queue, single or planned)
-        if single is not None:
-            return self._done_by_visitor(operation, single)
+            return self._done_by_staff(queue, ticket)
+        if operation.link is not None:
+            own = self._behind(operation.link)
+            if ticket is None or ticket["visit_id"] != own["visit_id"]:
+                raise No("not-in-queue")
+        if ticket is not None and (operation.link is not None or ticket["stage"] is None):
+            return self._done_by_visitor(operation, ticket)
         if operation.pin is None:
             raise No("not-in-queue")
-        if planned is None:
-            raise No("pin-wrong")
-        visit = self.visits[planned["visit_id"]]
-        if len(self._failures(visit, by_name=True)) >= MOST_FAILURES:
-            raise No("pin-wrong")
+        visit = None if ticket is None else self.visits[ticket["visit_id"]]
+        if ticket is None or visit is None or len(self._failures(visit, "~")) >= MOST_FAILURES:
+            self._happened("pin.failed", queue)
+            self._count_at_queue(queue)
+            return {"refused": "pin-wrong"}
         refusal = self._judge(visit, queue, operation.pin, f"~{operation.attempt}")
-        return {"refused": "pin-wrong"} if refusal else self._examined(planned, "pin")
+        return {"refused": "pin-wrong"} if refusal else self._examined(ticket, "pin")
 
     def _done_by_staff(self, queue: str, ticket: Row | None) -> Plain:
         if ticket is None:
@@ -88,13 +97,23 @@ class PinModel(ReceptionModel):
         return self._examined(ticket, "other")
 
     def _done_by_visitor(self, operation: Done, ticket: Row) -> Plain:
-        if ticket["state"] in {"waiting", "missed"} and operation.pin is not None:
-            visit = self.visits[ticket["visit_id"]]
-            refusal = self._judge(visit, operation.queue, operation.pin, operation.attempt)
-            return {"refused": refusal} if refusal else self._examined(ticket, "pin")
-        self._must_be("called serving", ticket)
-        self._verb(ticket, "finish")
-        return self._went(ticket)
+        """By the right PIN; where none is asked for, by the link."""
+        visit = self.visits[ticket["visit_id"]]
+        is_called = ticket["state"] in {"called", "serving"}
+        if is_called and operation.link is not None and not self._asks_for_pin(visit, ticket):
+            self._verb(ticket, "finish")
+            return self._went(ticket)
+        if operation.pin is None:
+            self._must_be("called serving", ticket)
+        attempt = f"~{operation.attempt}" if operation.link is None else operation.attempt
+        refusal = self._judge(visit, operation.queue, operation.pin, attempt)
+        return {"refused": refusal} if refusal else self._examined(ticket, "pin")
+
+    def _asks_for_pin(self, visit: Row, ticket: Row) -> bool:
+        if ticket["stage"] is not None:
+            return bool(visit["stages"][self._stage_with(visit, ticket)]["pin"])
+        stages = [stage for journey in self.journeys.values() for stage in (*journey["fixed"], *journey["free"])]
+        return any(stage["pin"] for stage in stages if stage["queue"] == ticket["queue_id"])
 
     def _examined(self, ticket: Row, why: str) -> Plain:
         self._finish_examined(ticket, why)
@@ -110,6 +129,8 @@ class PinModel(ReceptionModel):
             return "visit-locked"
         if pin is None:
             return "pin-needed"
+        if attempt[:1] in {"~", "#"} and len(self._failures(visit, attempt[0])) >= MOST_FAILURES:
+            raise No("pin-tries-used-up")
         todays = {code: row["pin"] for code, row in self._todays_pins().items()}
         if todays.get(queue) == pin:
             return None
@@ -123,9 +144,12 @@ class PinModel(ReceptionModel):
         recent = [[at, by] for at, by in visit["failures"] if -DAY_MS <= self.now - at < WINDOW_MS]
         visit["failures"] = [*recent, [self.now, attempt]]
         self._happened("pin.failed", queue, visit=visit["visit_id"])
-        if len(self._failures(visit, by_name=False)) >= MOST_FAILURES:
+        if len(self._failures(visit, "")) >= MOST_FAILURES:
             visit["locked_at"] = self.now
             self._tell("visit.locked", visit)
+        self._count_at_queue(queue)
+
+    def _count_at_queue(self, queue: str) -> None:
         row = self._todays_pins().get(queue)
         if row is not None:
             failures = [at for at in row["failures"] if -DAY_MS <= self.now - at < WINDOW_MS]
@@ -133,10 +157,10 @@ class PinModel(ReceptionModel):
             if len(failures) == WARNED_AT - 1:
                 self._happened("pin.warned", queue)
 
-    def _failures(self, visit: Row, *, by_name: bool) -> list[str]:
-        """Of those who knew the visitor's name alone, or of the others: nobody is locked out by their name."""
+    def _failures(self, visit: Row, kind: str) -> list[str]:
+        """Of those who knew the name alone (~), name and number (#), or had the link: each kind is counted apart."""
         recent = [by for at, by in visit["failures"] if -DAY_MS <= self.now - at < WINDOW_MS]
-        return [by for by in recent if by.startswith("~") == by_name]
+        return [by for by in recent if (by[0] if by[:1] in {"~", "#"} else "") == kind]
 
     def _must_sit_at(self, queue: str, *, is_manager: bool) -> None:
         taken = {desk: row["occupant"] for desk, row in self.desks.items() if row["state"] != "closed"}

@@ -31,7 +31,7 @@ class ReceptionModel(VisitModel):
         self._must_take(queue)
         if self._has_ended(ticket):
             raise No("line-ended")
-        if self._open(f"{queue}:{ticket['visitor']}") or self._open(f"{queue}/{ticket['visitor']}"):
+        if self._open(f"{queue}:{ticket['visitor']}"):
             raise No("place-taken")
         before = dict(visit)
         verb = "finish" if is_done else "leave"

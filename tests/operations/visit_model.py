@@ -128,10 +128,12 @@ class VisitModel(LineModel):
         if own is not None and self._has_ended(own):
             self._end(own, "expire")
             own = None
-        if own is not None and own["state"] in {"waiting", "called", "serving"}:
-            ticket = self._adopt(visit, own, at)
-        else:
+        if own is None:
             ticket = self._next_ticket(visit, queue, at)
+        else:
+            if own["state"] == "missed":
+                self._change(own, "rejoin", where="last", desk_id=None)
+            ticket = self._adopt(visit, own, at)
         stages = [dict(stage, state="locked") if stage["state"] == "ready" else stage for stage in visit["stages"]]
         stages[at] = stages[at] | {"state": "in_queue", "ticket_id": ticket["ticket_id"], "number": ticket["number"]}
         visit |= {"stages": stages, "ticket_id": ticket["ticket_id"], "changed_by": None}
@@ -149,7 +151,7 @@ class VisitModel(LineModel):
             {"visit": visit["visit_id"]} | more,
             priority=priority,
             visitor=visit["visitor"],
-            open_key=f"{queue}{':' if stage is None else '/'}{visit['visitor']}",
+            open_key=f"{queue}:{visit['visitor']}",
             visit_id=visit["visit_id"],
             from_ticket_id=visit["ticket_id"],
             stage=stage,
@@ -163,7 +165,7 @@ class VisitModel(LineModel):
         single = self.visits[own["visit_id"]]
         self._end_visit(single, "left")
         single["ticket_id"] = None
-        own |= {"visit_id": visit["visit_id"], "stage": at, "open_key": f"{own['queue_id']}/{own['visitor']}"}
+        own |= {"visit_id": visit["visit_id"], "stage": at}
         self.replaced[own["ticket_id"]] = None
         more: Row = {"visit": visit["visit_id"]}
         if own["state"] == "waiting" and visit["priority"] > own["priority"]:
@@ -183,6 +185,12 @@ class VisitModel(LineModel):
             self._tell("visit.parked", visit)
             for at in ats:
                 self._set_stage(visit, at, state="ready")
+
+    def _retry_parked(self) -> None:
+        """Visits that would be looked at again soon, because a queue was closed or full, are looked at now."""
+        for key, due_at in self.alarms.items():
+            if key[0] == "enter" and due_at is not None and self.now < due_at <= self.now + LOOKED_AGAIN_MS:
+                self.alarms[key] = self.now
 
     def _expire_visit(self, visit: Row) -> None:
         ticket = self.tickets.get(visit["ticket_id"] or "")
@@ -288,7 +296,10 @@ class VisitModel(LineModel):
         return theirs[0]
 
     def _whereabouts(self, visit: Row, *, already: bool = False) -> Plain:
+        """Of a visit whose day has ended, as if the clock had expired it."""
         ticket = self.tickets.get(visit["ticket_id"] or "")
+        if visit["state"] == "open" and self._is_over(visit):
+            visit, ticket = self._as_expired(visit, ticket)
         is_under_way = visit["stages"] is not None and visit["state"] == "open"
         stands_nowhere = is_under_way and self._stage_in_queue(visit) is None
         return {
@@ -298,6 +309,15 @@ class VisitModel(LineModel):
             "already": already,
             "undo_until": self._undo_until(visit),
         }
+
+    def _as_expired(self, visit: Row, ticket: Row | None) -> tuple[Row, Row | None]:
+        stages = visit["stages"]
+        if stages is not None:
+            stages = [stage if stage["state"] in DONE else dict(stage, state="locked") for stage in stages]
+        visit = visit | {"state": "expired", "expired_at": self.now, "stages": stages, "changed_by": None}
+        if ticket is not None and ticket["open_key"]:
+            ticket = ticket | {"state": "expired", "expired_at": self.now, "open_key": None}
+        return visit, ticket
 
     def _undo_until(self, visit: Row) -> int | None:
         """Whoever left by their link has ten seconds to come back."""

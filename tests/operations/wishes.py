@@ -244,7 +244,9 @@ class Wishes:
         in_queue = [visit for visit in visits if self._stage_of(visit)]
         if not visits or self._rarely(0.2):
             who = self.luck.choice("abcdefghijkl")
-            return Done(queue, self._typed(queue), self._attempt(), who, self._rarely(0.4))
+            theirs = [visit for visit in self.model.visits.values() if visit["visitor"] == who]
+            link = self._link(self.luck.choice(theirs)) if theirs and self._rarely(0.4) else None
+            return Done(queue, self._typed(queue), self._attempt(), who, self._rarely(0.4), link)
         visit = self.luck.choice(in_queue if in_queue and not self._rarely(0.05) else visits)
         stage = self._stage_of(visit)
         if stage is not None and not self._rarely(0.08):

@@ -11,7 +11,7 @@
     │                 CannotRepairDay · LastOwner · UsernameTaken · AlreadyStaff
     ├── Closed        VenueInactive · QueueClosed · OutsideHours
     ├── Full          QueueFull · TooManyVenues
-    ├── TooOften      JoinedTooOften
+    ├── TooOften      JoinedTooOften · PinTriedTooOften
     └── Invalid       InvalidValue
 
 A leaf carries a public `code` and the facts that a client may need. The sentences for people are in
@@ -135,7 +135,7 @@ class PinWrong(PinRefused):
 class PinForeign(PinRefused):
     code = "pin-of-another-clinic"
 
-    def __init__(self, left: int) -> None:
+    def __init__(self, left: int | None = None) -> None:
         super().__init__(tries_left=left)
 
 
@@ -357,6 +357,17 @@ class JoinedTooOften(TooOften):
 
     def __init__(self, mobile: str, most: int, again_seconds: int) -> None:
         super().__init__(whose=mobile, most=most, window_seconds=60 * 60, again_seconds=again_seconds)
+
+
+class PinTriedTooOften(TooOften):
+    """Too many wrong PINs for one visit from callers who only know its visitor's name."""
+
+    code = "pin-tries-used-up"
+    policy = "pin-by-name"
+
+    def __init__(self, visitor: str, *, most: int, window_seconds: int, again_seconds: int) -> None:
+        super().__init__(whose=visitor, most=most, window_seconds=window_seconds, again_seconds=again_seconds)
+        self.facts = {"minutes": -(-again_seconds // 60)}
 
 
 class Invalid(Refused):

@@ -104,6 +104,7 @@ def _check_stages(journey: Journey, known: Mapping[QueueId, Queue]) -> None:
     for alias in journey.aliases:
         if not can_be_shown(alias, most=LONGEST_WORD):
             raise InvalidValue("journeys", "journey-alias", journey=journey.id, most=LONGEST_WORD)
+    queues.limit_texts("aliases", "journey", journey.id, journey.aliases)
     if not 1 <= len(journey.stages) <= MOST_STAGES:
         raise InvalidValue("journeys", "journey-stages", journey=journey.id, most=MOST_STAGES)
     codes = [stage.queue for stage in journey.stages]

@@ -5,7 +5,7 @@ place, but nobody is called. Closed, nobody joins, and those who wait are still 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, Literal, NewType
 
 import msgspec
@@ -14,7 +14,7 @@ from dawr.domain import hours as opening_hours
 from dawr.domain.day import local_time
 from dawr.domain.errors import InvalidValue, OutsideHours, QueueClosed, QueueInWrongState, QueuePaused
 from dawr.domain.hours import Hours
-from dawr.domain.text import LONGEST_LANGUAGE, LONGEST_NAME, can_be_shown
+from dawr.domain.text import LONGEST_LANGUAGE, LONGEST_NAME, MAX_TEXT_CHARS, can_be_shown
 
 QueueId = NewType("QueueId", str)
 """The queue's code in lower case, `lab`: unique in its venue, and never changed."""
@@ -136,6 +136,7 @@ def checked(queue: Queue) -> Queue:
 
 def _check_texts(queue: Queue) -> None:
     must_have_name("queue", queue.id, queue.name)
+    limit_texts("aliases", "queue", queue.id, queue.aliases)
     if queue.prefix and not can_be_shown(queue.prefix, most=LONGEST_PREFIX):
         raise InvalidValue("prefix", "queue-prefix", queue=queue.id, most=LONGEST_PREFIX)
     for place, text in (("floor", queue.floor), ("room", queue.room)):
@@ -149,6 +150,13 @@ def must_have_name(kind: str, code: str, name: Mapping[str, str]) -> None:
         can_be_shown(language, most=LONGEST_LANGUAGE) and can_be_shown(text) for language, text in name.items()
     ):
         raise InvalidValue("name", "name-of", kind=kind, code=code, most=LONGEST_NAME)
+    limit_texts("name", kind, code, (*name.keys(), *name.values()))
+
+
+def limit_texts(field: str, kind: str, code: str, texts: Iterable[str]) -> None:
+    """Refuse texts that are too long together: each of them is short, but their number is the owner's choice."""
+    if sum(map(len, texts)) > MAX_TEXT_CHARS:
+        raise InvalidValue(field, "texts-together", kind=kind, code=code, most=MAX_TEXT_CHARS)
 
 
 def must_be_code(kind: str, code: str) -> None:

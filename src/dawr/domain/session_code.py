@@ -1,7 +1,6 @@
 """A ticket's code for a slip, as text or QR: `CLINIC-LAB-07-261117-8K2Q`.
 
-Its end is a check that only the ticket itself can make: it is keyed by the ticket's id, which no other visitor
-is told and nobody can guess. So a code that was not given out is not one.
+Its end is a check that is keyed by the installation's secret, so nobody can make a code for somebody else's ticket.
 """
 
 import hmac
@@ -17,22 +16,32 @@ LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 
 class SessionCode(NamedTuple):
+    """The parts of a code as somebody typed or scanned it."""
+
     queue: str
     number: int
     day: Day
     check: str
 
 
-def session_code(venue: Venue, ticket: Ticket) -> str:
-    day = ticket.day[2:].replace("-", "")
-    return f"{_beginning(venue)}{ticket.queue_id.upper()}-{ticket.number:02}-{day}-{check_of(ticket)}"
+class SessionCodes:
+    """Makes and checks codes with one key."""
 
+    def __init__(self, installation_secret: str) -> None:
+        self._key = hmac.digest(installation_secret.encode(), b"session codes", sha256)
 
-def check_of(ticket: Ticket) -> str:
-    """Over venue, queue, day, round and number."""
-    said = f"{ticket.venue_id}:{ticket.queue_id}:{ticket.day}:{ticket.round}:{ticket.number}"
-    bits = int.from_bytes(hmac.digest(ticket.ticket_id.encode(), said.encode(), sha256)[:3])
-    return "".join(LETTERS[bits >> shift & 31] for shift in (15, 10, 5, 0))
+    def code_of(self, venue: Venue, ticket: Ticket) -> str:
+        day = ticket.day[2:].replace("-", "")
+        return f"{_beginning(venue)}{ticket.queue_id.upper()}-{ticket.number:02}-{day}-{self._check_of(ticket)}"
+
+    def is_of(self, code: SessionCode, ticket: Ticket) -> bool:
+        """Return whether the code's end is the check of this ticket."""
+        return hmac.compare_digest(self._check_of(ticket).encode(), code.check.encode())
+
+    def _check_of(self, ticket: Ticket) -> str:
+        text = f"{ticket.venue_id}:{ticket.queue_id}:{ticket.day}:{ticket.round}:{ticket.number}:{ticket.ticket_id}"
+        bits = int.from_bytes(hmac.digest(self._key, text.encode(), sha256)[:3])
+        return "".join(LETTERS[bits >> shift & 31] for shift in (15, 10, 5, 0))
 
 
 def read_session_code(venue: Venue, text: str) -> SessionCode | None:

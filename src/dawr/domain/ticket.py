@@ -142,6 +142,11 @@ class Ticket(msgspec.Struct, frozen=True):
         return self.open_key is not None
 
     @property
+    def is_planned(self) -> bool:
+        """Return whether it is a stage of a journey. A caller who only knows a name must not learn of it."""
+        return self.stage is not None
+
+    @property
     def line_key(self) -> LineKey:
         return LineKey(self.queue_id, self.day, self.round)
 
@@ -236,12 +241,8 @@ _decode_replaced = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def open_key(queue_id: QueueId, visitor: str) -> str:
+    """Return the key of a visitor's one open ticket in a queue, whether its visit has a plan or not."""
     return f"{queue_id}:{visitor}"
-
-
-def planned_key(queue_id: QueueId, visitor: str) -> str:
-    """Of a ticket whose visit has a plan. Another than `open_key`, so that nobody finds it who only knows a name."""
-    return f"{queue_id}/{visitor}"
 
 
 def successor(ticket_id: str, venue_id: VenueId, now: int, version: int) -> TicketId:

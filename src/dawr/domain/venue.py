@@ -5,7 +5,7 @@ Read whole, cached by its version, and never half-changed: a change is a new Ven
 
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
-from typing import Any, Literal, NewType
+from typing import Any, Final, Literal, NewType
 from zoneinfo import available_timezones
 
 import msgspec
@@ -114,6 +114,10 @@ class Venue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """By its code or an alias, for whoever the visitor is."""
         return journey.journey_called(self.journeys, word, visitor)
 
+    def asks_for_pin(self, queue_id: QueueId) -> bool:
+        """Return whether any journey asks for the queue's exit PIN."""
+        return any(stage.pin for journey in self.journeys for stage in journey.stages if stage.queue == queue_id)
+
     def must_be_active(self) -> None:
         if not self.active:
             raise VenueInactive(self.slug)
@@ -165,7 +169,7 @@ def only_one(slugs: Sequence[str], *, kind: Literal["clinic", "venue"]) -> str:
     if not slugs:
         raise UnknownVenue(why=f"no-{kind}")
     shown = ", ".join(slugs[:MOST_SHOWN]) + (", …" if len(slugs) > MOST_SHOWN else "")
-    raise UnknownVenue(why=f"several-{kind}s", count=len(slugs), venues=shown, example=slugs[0])
+    raise UnknownVenue(why=f"several-{kind}s", count=len(slugs), venues=shown)
 
 
 MOST_SHOWN = 5
@@ -176,8 +180,27 @@ ZONES_OF_NO_PLACE = frozenset({"localtime", "Factory"})
 """Listed with the others, but they mean another place on every machine, or none."""
 
 
-def checked(venue: Venue, *, before: Venue | None = None) -> Venue:
+class VenueLimits(msgspec.Struct, frozen=True):
+    """How many queues, desks and journeys a venue may have. Every request for the venue costs time for each of them."""
+
+    queues: int = 200
+    desks: int = 200
+    journeys: int = 50
+
+    def check(self, venue: Venue, before: Venue | None) -> None:
+        """Refuse a venue that is too large. One that was larger before may stay as large."""
+        for field in self.__struct_fields__:
+            count, limit = len(getattr(venue, field)), getattr(self, field)
+            if count > limit and (before is None or count > len(getattr(before, field))):
+                raise InvalidValue(field, "too-many", count=count, most=limit)
+
+
+DEFAULT_LIMITS: Final = VenueLimits()
+
+
+def checked(venue: Venue, *, before: Venue | None = None, limits: VenueLimits = DEFAULT_LIMITS) -> Venue:
     """The venue itself, or a sentence about what is wrong with it. A code that it had before stays good."""
+    limits.check(venue, before)
     known = set() if before is None else set(_codes(before))
     for kind, code in _codes(venue):
         if (kind, code) not in known:

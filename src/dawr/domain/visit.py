@@ -4,7 +4,7 @@ With a plan, it is a journey that was copied when the visit began: what is chang
 does not change it. Without one, it has a single ticket.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from hmac import compare_digest
 from typing import Final, Literal
 from unicodedata import normalize
@@ -185,19 +185,25 @@ class Visit(msgspec.Struct, frozen=True):
     def failed(self, now: int, attempt: str) -> "Visit":
         """One more failure; the fifth within the window locks it. By the name alone nobody can lock anybody."""
         failures = [*self._failures(now), (now, attempt)]
-        locked_at = now if _counted(failures, by_name=False) >= MOST_FAILURES else self.locked_at
+        locked_at = now if _counted(failures, "link") >= MOST_FAILURES else self.locked_at
         return msgspec.structs.replace(self, pin_failures=_encode(failures).decode(), locked_at=locked_at)
 
     def has_counted(self, now: int, attempt: str) -> bool:
         """Whether this very request failed before."""
-        return attempt not in {"", BY_NAME} and any(earlier == attempt for _, earlier in self._failures(now))
+        return attempt not in PREFIX_OF.values() and any(earlier == attempt for _, earlier in self._failures(now))
 
     def tries_left(self, now: int) -> int:
-        return max(0, MOST_FAILURES - _counted(self._failures(now), by_name=False))
+        return max(0, MOST_FAILURES - _counted(self._failures(now), "link"))
 
-    def may_try_by_name(self, now: int) -> bool:
-        """Whoever knows a name and nothing else has as many tries, all of them together."""
-        return _counted(self._failures(now), by_name=True) < MOST_FAILURES
+    def has_tries_left(self, now: int, knowing: "Knowing") -> bool:
+        """Return whether callers who know just this, all of them together, have tries left."""
+        return _counted(self._failures(now), knowing) < MOST_FAILURES
+
+    def seconds_until_try(self, now: int, knowing: "Knowing") -> int:
+        """Return after how many seconds callers who know just this have a try again."""
+        ends = sorted(at + WINDOW_MS for at, attempt in self._failures(now) if _is_of(attempt, knowing))
+        again_at = ends[-MOST_FAILURES] if len(ends) >= MOST_FAILURES else now
+        return max(0, -(-(again_at - now) // 1000))
 
     def unlocked(self) -> "Visit":
         return msgspec.structs.replace(self, pin_failures=None, locked_at=None)
@@ -211,8 +217,10 @@ LEAVING_UNDONE_WITHIN_SECONDS: Final = 10
 BY_LINK: Final = "by_link"
 """Marks, in what a visit remembers, that its own visitor ended it."""
 
-BY_NAME = "~"
-"""Marks failures of somebody who knew the visitor's name, and neither their number nor their link."""
+Knowing = Literal["link", "number", "name"]
+"""The proof that a caller brings: the visit's link, the visitor's name and number, or the name alone."""
+PREFIX_OF: Final[Mapping[Knowing, str]] = {"link": "", "number": "#", "name": "~"}
+"""Marks failures by what their caller knew. Only failures by the link lock a visit, and each kind is counted apart."""
 
 
 LONGEST_NOTE: Final = 200
@@ -224,12 +232,18 @@ def checked_note(note: str | None) -> str | None:
     return checked_visitor(trimmed, field="note", most=LONGEST_NOTE) if trimmed else None
 
 
-def by_name_alone(attempt: str) -> str:
-    return f"{BY_NAME}{attempt}"
+def attempt_of(knowing: Knowing, attempt: str) -> str:
+    return f"{PREFIX_OF[knowing]}{attempt}"
 
 
-def _counted(failures: Iterable[tuple[int, str]], *, by_name: bool) -> int:
-    return sum(attempt.startswith(BY_NAME) == by_name for _, attempt in failures)
+def _counted(failures: Iterable[tuple[int, str]], knowing: Knowing) -> int:
+    return sum(_is_of(attempt, knowing) for _, attempt in failures)
+
+
+def _is_of(attempt: str, knowing: Knowing) -> bool:
+    return (
+        next((kind for kind, prefix in PREFIX_OF.items() if prefix and attempt.startswith(prefix)), "link") == knowing
+    )
 
 
 UNDONE_WITH_A_TICKET = (

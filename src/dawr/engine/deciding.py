@@ -119,7 +119,8 @@ async def _decide(session: Session, tx: Transaction | None, command: Command[Any
         except Exception as fault:
             tx.take_back()
             name, request = type(command.operation).__name__, command.origin.correlation_id
-            log.exception("command.failed", operation=name, correlation_id=request)
+            traced = {} if command.trace is None else {"trace_id": command.trace.trace_id}
+            log.exception("command.failed", operation=name, correlation_id=request, **traced)
             return fault
         tx.take_back()
         await _load_more(session, tx, wants, depth=deeper)

@@ -129,7 +129,7 @@ class Lane:
 
     def _tell(self, batch: list[Command[Any]], changed: list[Changes], seconds: float, fault: Exception | None) -> None:
         """It is stored and answered: a fault of those who listen is not the batch's."""
-        traces = [command.trace for command in batch if command.trace is not None]
+        traces = [(command.origin.correlation_id, command.trace) for command in batch if command.trace is not None]
         ran = Batch(len(batch), seconds, changed, traces, fault)
         for listener in self._listeners:
             try:

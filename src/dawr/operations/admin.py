@@ -5,8 +5,9 @@ import msgspec
 from dawr.domain import Line, LineKey, Queue, QueueId, QueueVerb, Venue
 from dawr.domain.errors import InvalidValue
 from dawr.domain.queue import QUEUE_VERBS
-from dawr.domain.venue import checked
+from dawr.domain.venue import DEFAULT_LIMITS, VenueLimits, checked
 from dawr.operations.alarms import keep_hours
+from dawr.operations.journeys import retry_parked
 from dawr.operations.operation import Operation
 from dawr.operations.rows import DESKS
 from dawr.operations.timers import call_after
@@ -24,6 +25,8 @@ class ChangeQueue(Operation[Queue], frozen=True):
         queue = tx.venue.queue(self.queue).after(self.verb)
         tx.put_venue(tx.venue.with_queue(queue))
         tx.happened(QUEUE_VERBS[self.verb].event, queue.id, state=queue.state)
+        if queue.state == "open":
+            retry_parked(tx)
         return queue
 
 
@@ -40,6 +43,7 @@ class Reset(Operation[LineKey], frozen=True):
         line = tx.line(queue.id).next_round()
         tx.put_line(line)
         tx.happened("queue.reset", queue.id, day=line.day, round=line.round)
+        retry_parked(tx)
         return line.key
 
 
@@ -73,6 +77,7 @@ class SetUp(Operation[Venue], frozen=True):
     """Replace the venue's set-up. Its id, queues that have a history, and whether queues are open stay as they are."""
 
     venue: Venue
+    limits: VenueLimits = DEFAULT_LIMITS
 
     def wants(self, venue: Venue, wants: Wants) -> None:
         wants.histories.update({queue.id for queue in venue.queues} - {queue.id for queue in self.venue.queues})
@@ -82,7 +87,8 @@ class SetUp(Operation[Venue], frozen=True):
         queues = tuple(
             msgspec.structs.replace(queue, state=states.get(queue.id, queue.state)) for queue in self.venue.queues
         )
-        venue = checked(msgspec.structs.replace(self.venue, id=tx.venue.id, queues=queues), before=tx.venue)
+        wanted = msgspec.structs.replace(self.venue, id=tx.venue.id, queues=queues)
+        venue = checked(wanted, before=tx.venue, limits=self.limits)
         if venue.slug != tx.venue.slug:
             raise InvalidValue("slug", "slug-stays")
         for removed in sorted(states.keys() - {queue.id for queue in venue.queues}):
@@ -93,6 +99,7 @@ class SetUp(Operation[Venue], frozen=True):
         tx.put_venue(venue)
         tx.happened("venue.set_up")
         keep_hours(tx, now)
+        retry_parked(tx)
         if any(queue.auto_call is not None for queue in venue.queues):
             for desk in tx.all(DESKS):
                 if desk.state == "open":

@@ -14,7 +14,6 @@ from dawr.domain import (
     Candidate,
     More,
     Queue,
-    State,
     Ticket,
     Verb,
     Visit,
@@ -23,7 +22,7 @@ from dawr.domain import choice as choices
 from dawr.domain.day import service_day
 from dawr.domain.errors import VisitInWrongState
 from dawr.domain.events import NOTHING_MORE
-from dawr.domain.ticket import open_key, planned_key, successor
+from dawr.domain.ticket import open_key, successor
 from dawr.operations.overtaking import overtaking
 from dawr.operations.rows import ALARMS, VISITS
 from dawr.operations.transaction import Transaction
@@ -31,10 +30,8 @@ from dawr.operations.transaction import Transaction
 EndState = Literal["finished", "left", "expired"]
 
 STATE_AFTER: Final[Mapping[Verb, EndState]] = {"finish": "finished", "leave": "left", "expire": "expired"}
-ADOPTED_STATES: Final[frozenset[State]] = frozenset({"waiting", "called", "serving"})
-"""Who missed a call or is held there is not called: they are given a number of their stage's own."""
 LOOKED_AGAIN_MS: Final = 20 * 1000
-"""A queue that is closed or full may take people at any moment: so often the clock looks whether it does."""
+"""A queue that is full may have room at any moment: so often the clock looks whether it does."""
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -180,7 +177,6 @@ def issue_to(
 ) -> Ticket:
     """A number in the next queue, at the end of its line, under the same visit."""
     line = tx.line(queue.id).with_next_number(queue)
-    key = open_key if stage is None else planned_key
     previous_id = came_from.ticket_id if came_from is not None else visit.ticket_id
     ticket = Ticket(
         venue_id=tx.venue.id,
@@ -195,7 +191,7 @@ def issue_to(
         version=tx.next_version,
         state="waiting",
         visitor=visit.visitor,
-        open_key=key(queue.id, visit.visitor),
+        open_key=open_key(queue.id, visit.visitor),
         visit_id=visit.visit_id,
         issued_at=now,
         from_ticket_id=previous_id,
@@ -234,9 +230,18 @@ def _entered(tx: Transaction, visit: Visit, at: int, now: int) -> Visit:
     if held is not None and tx.has_ended(held):
         end(tx, "expire", held, held.after("expire", now), now)
         held = None
-    if held is not None and held.state in ADOPTED_STATES:
-        return visit.entered(at, _adopted(tx, visit, held, at, now))
-    return visit.entered(at, issue_to(tx, visit, queue, now, stage=at))
+    if held is None:
+        return visit.entered(at, issue_to(tx, visit, queue, now, stage=at))
+    if held.state == "missed":
+        held = _rejoined(tx, held, now)
+    return visit.entered(at, _adopted(tx, visit, held, at, now))
+
+
+def _rejoined(tx: Transaction, missed: Ticket, now: int) -> Ticket:
+    """Put a visitor who missed their call back into the line, behind everybody who waits."""
+    tx.must_have(lines=[missed.line_key])
+    after = missed.after("rejoin", now, sequence=tx.next_version, desk_id=None)
+    return tx.record("rejoin", after, before=missed)
 
 
 def _adopted(tx: Transaction, visit: Visit, held: Ticket, at: int, now: int) -> Ticket:
@@ -245,9 +250,7 @@ def _adopted(tx: Transaction, visit: Visit, held: Ticket, at: int, now: int) -> 
     single = tx.find(VISITS, held.visit_id)
     if single is not None:
         tx.put(VISITS, msgspec.structs.replace(single.ended("left", now), ticket_id=None))
-    after = msgspec.structs.replace(
-        held, visit_id=visit.visit_id, stage=at, open_key=planned_key(held.queue_id, held.visitor), previous=None
-    )
+    after = msgspec.structs.replace(held, visit_id=visit.visit_id, stage=at, previous=None)
     line, more = tx.line_at(held.line_key), More(visit=visit.visit_id)
     if held.state != "waiting" or visit.priority <= held.priority:
         return tx.rewrite("ticket.adopted", held, after, line, more=more)
@@ -270,6 +273,11 @@ def _parked(tx: Transaction, visit: Visit, choice: Choice, now: int) -> Visit:
         plan[at] = msgspec.structs.replace(plan[at], state="ready")
     tell(tx, visit, "visit.parked", opens_at=min(opens, default=None))
     return visit.with_plan(plan)
+
+
+def retry_parked(tx: Transaction) -> None:
+    """Let visits that a closed or full queue did not take try again: after this change one may take them."""
+    tx.retry_parked(LOOKED_AGAIN_MS)
 
 
 def _look_at(tx: Transaction, visit: Visit, due_at: int) -> None:

@@ -82,6 +82,7 @@ class Loaded:
         self._stored_places: dict[LineKey, list[Place]] = {}
         self._searches: dict[Search, list[Ticket]] = {}
         self._redated: Redated | None = None
+        self._retried: tuple[int, int] | None = None
         self._events: list[Event] = []
         self._events_before = 0
         self._undo: list[tuple[Callable[..., object], *tuple[Any, ...]]] = []

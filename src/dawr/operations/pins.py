@@ -1,7 +1,8 @@
 """Exit PINs: made when first needed, typed by who leaves, changed by staff. None is ever in an event.
 
-A PIN that fails is counted although the command is refused: against the visit, which is locked by the fifth, and
-against the queue, whose staff are warned.
+A PIN that fails is counted although the command is refused: against the visit and against the queue, whose staff are
+warned. The fifth failure of a caller who holds the visit's link locks it. A caller who only knows a name can lock
+nobody: after five failures by name, PINs are taken by the link alone for a while.
 """
 
 from typing import ClassVar
@@ -21,15 +22,16 @@ from dawr.domain.errors import (
     PinRefused,
     PinRotated,
     PinTaken,
+    PinTriedTooOften,
     PinWrong,
     Refused,
     TicketInWrongState,
-    UnknownVisit,
     VisitLocked,
 )
-from dawr.domain.pin import new_pin, read_pin
-from dawr.domain.ticket import checked_visitor, open_key, planned_key
-from dawr.domain.visit import by_name_alone
+from dawr.domain.pin import MOST_FAILURES, WINDOW_MS, new_pin, read_pin
+from dawr.domain.ticket import STATES_AT_A_DESK, checked_visitor, open_key
+from dawr.domain.visit import Knowing, attempt_of
+from dawr.operations import journeys
 from dawr.operations.journeys import expect_advance, tell
 from dawr.operations.operation import Operation, View
 from dawr.operations.rows import DESKS, PINS, VISITS
@@ -63,13 +65,17 @@ class _Leaving(Operation[Went], frozen=True):
 
 
 class VerifyPin(_Leaving, frozen=True):
-    """Finish the stage that a visitor is at, and go on to the next."""
+    """Finish the stage that a visitor is at, and enter the next.
+
+    A caller without the link names the visitor and their number. Until both fit, every refusal is the same one. So it
+    reveals neither who is here nor where they are.
+    """
 
     visitor: str | None = None
     link: Link | None = None
     """One of the two says whose visit it is."""
     number: int | None = None
-    """None: whoever holds the link need not say it."""
+    """The number of the visit's latest ticket. Callers with the link need not know it."""
 
     def wants(self, venue: Venue, wants: Wants) -> None:
         super().wants(venue, wants)
@@ -78,12 +84,15 @@ class VerifyPin(_Leaving, frozen=True):
         else:
             visitor = checked_visitor(self.visitor or "")
             wants.visitors.add(visitor)
-            wants.open_keys.add(planned_key(venue.queue(self.queue).id, visitor))
+            wants.open_keys.add(open_key(venue.queue(self.queue).id, visitor))
 
     def decide(self, tx: Transaction, now: int) -> Went | Refused:
         pin = None if self.pin is None else read_pin(self.pin)
-        visit = self._visit(tx)
         queue = tx.venue.queue(self.queue)
+        visit = self._visit(tx)
+        if visit is None:
+            _record_guess(tx, queue)
+            return NumberWrong()
         at = visit.stage_of(queue.id)
         stage = visit.plan[at]
         if stage.state == "ready":
@@ -92,10 +101,8 @@ class VerifyPin(_Leaving, frozen=True):
             raise NotItsTurn(queue.id, stage.state)
         expect_advance(tx, visit, at)
         ticket = tx.ticket(stage.ticket_id)
-        if self.number is not None and self.number != ticket.number:
-            raise NumberWrong
         if stage.pin:
-            refusal = judge(tx, visit, queue, pin, self.attempt)
+            refusal = judge(tx, visit, queue, pin, self.attempt, knowing="number" if self.link is None else "link")
             if refusal is not None:
                 return refusal
             finished = finish(tx, ticket, now, "pin")
@@ -105,65 +112,77 @@ class VerifyPin(_Leaving, frozen=True):
             finished = change(tx, ticket.ticket_id, "finish", now)
         return Went(finished, whereabouts(tx, tx.get(VISITS, visit.visit_id), now))
 
-    def _visit(self, tx: Transaction) -> Visit:
+    def _visit(self, tx: Transaction) -> Visit | None:
+        """Return the visit that the caller knows. None: nobody has this name and number."""
         if self.link is not None:
             visit = visit_behind(tx, self.link)
             visit.must_be_open("go on with")
             return visit
         planned = tx.planned_visit(checked_visitor(self.visitor or ""))
-        if planned is None:
-            raise UnknownVisit
-        return planned
+        if planned is None or planned.ticket_id is None or journeys.is_over(tx, planned):
+            return None
+        return planned if tx.ticket(planned.ticket_id).number == self.number else None
 
 
 class Done(_Leaving, frozen=True):
-    """Finish whoever the door knows by name. Who waits is finished by staff, or by the right PIN.
+    """Finish a visitor who is known by name: by staff, by the right PIN, or by link where no PIN is asked for.
 
-    Somebody with a plan is found by staff, and by whoever knows the PIN: to all others it is as if the PIN were wrong,
-    whether the visitor is here or not.
+    A PIN that is sent is judged before anything changes, unless the link alone is enough. A visitor who still waits is
+    finished by staff or by the right PIN only. A caller who only knows the name of a visitor with a plan is refused as
+    if the PIN were wrong, whether that visitor is here or not.
     """
 
     visitor: str = ""
     by_staff: bool = False
+    link: Link | None = None
 
     def wants(self, venue: Venue, wants: Wants) -> None:
         super().wants(venue, wants)
         queue, visitor = venue.queue(self.queue), checked_visitor(self.visitor)
-        wants.open_keys |= {open_key(queue.id, visitor), planned_key(queue.id, visitor)}
+        wants.open_keys.add(open_key(queue.id, visitor))
         wants.visitors.add(visitor)
+        if self.link is not None:
+            wants.add(VISITS, self.link.visit_id)
 
     def decide(self, tx: Transaction, now: int) -> Went | Refused:
         pin = None if self.pin is None else read_pin(self.pin)
         queue, visitor = tx.venue.queue(self.queue), checked_visitor(self.visitor)
+        own = None if self.link is None or self.by_staff else visit_behind(tx, self.link)
         ticket = tx.open_ticket(open_key(queue.id, visitor))
-        if ticket is not None:
-            return self._single(tx, queue, ticket, pin, now)
-        ticket = tx.open_ticket(planned_key(queue.id, visitor))
         if self.by_staff and ticket is not None:
-            return self._finished(tx, queue, ticket, now)
+            return self._finish_by_staff(tx, queue, ticket, now)
+        if own is not None and (ticket is None or ticket.visit_id != own.visit_id):
+            raise NotInQueue(queue.id)
+        if ticket is not None and (own is not None or not ticket.is_planned):
+            return self._finish_by_visitor(tx, queue, ticket, pin, now)
         if self.by_staff or pin is None:
             raise NotInQueue(queue.id)
-        if ticket is None:
-            raise PinWrong
+        return self._finish_by_pin(tx, queue, ticket, pin, now)
+
+    def _finish_by_visitor(
+        self, tx: Transaction, queue: Queue, ticket: Ticket, pin: str | None, now: int
+    ) -> Went | Refused:
         visit = tx.get(VISITS, ticket.visit_id)
-        if not visit.may_try_by_name(now):
-            raise PinWrong
-        refusal = judge(tx, visit, queue, pin, self.attempt, by_name=True)
+        is_at_desk = ticket.state in STATES_AT_A_DESK
+        if is_at_desk and self.link is not None and not _asks_for_pin(tx, visit, ticket):
+            return _went(tx, change(tx, ticket.ticket_id, "finish", now), now)
+        if pin is None and not is_at_desk:
+            raise TicketInWrongState(ticket.label, ticket.state, "finish")
+        refusal = judge(tx, visit, queue, pin, self.attempt, knowing="name" if self.link is None else "link")
+        return refusal or _went(tx, finish(tx, ticket, now, "pin"), now)
+
+    def _finish_by_pin(
+        self, tx: Transaction, queue: Queue, ticket: Ticket | None, pin: str, now: int
+    ) -> Went | Refused:
+        """Finish a visitor with a plan. Every refusal is the same, and is counted at the queue."""
+        visit = None if ticket is None else tx.get(VISITS, ticket.visit_id)
+        if ticket is None or visit is None or not visit.has_tries_left(now, "name"):
+            _record_guess(tx, queue)
+            return PinWrong()
+        refusal = judge(tx, visit, queue, pin, self.attempt, knowing="name")
         return PinWrong() if refusal is not None else _went(tx, finish(tx, ticket, now, "pin"), now)
 
-    def _single(self, tx: Transaction, queue: Queue, ticket: Ticket, pin: str | None, now: int) -> Went | Refused:
-        if self.by_staff:
-            return self._finished(tx, queue, ticket, now)
-        if ticket.state in {"waiting", "missed"}:
-            if pin is None:
-                raise TicketInWrongState(ticket.label, ticket.state, "finish")
-            refusal = judge(tx, tx.get(VISITS, ticket.visit_id), queue, pin, self.attempt)
-            if refusal is not None:
-                return refusal
-            return _went(tx, finish(tx, ticket, now, "pin"), now)
-        return _went(tx, change(tx, ticket.ticket_id, "finish", now), now)
-
-    def _finished(self, tx: Transaction, queue: Queue, ticket: Ticket, now: int) -> Went:
+    def _finish_by_staff(self, tx: Transaction, queue: Queue, ticket: Ticket, now: int) -> Went:
         if ticket.state == "waiting":
             queue.must_call_people()
         if ticket.state == "missed":
@@ -176,15 +195,29 @@ def _went(tx: Transaction, ticket: Ticket, now: int) -> Went:
     return Went(ticket, whereabouts(tx, visit, now))
 
 
+def _asks_for_pin(tx: Transaction, visit: Visit, ticket: Ticket) -> bool:
+    """Return whether the visit's stage asks for a PIN; of a visit without a plan, whether any journey does there."""
+    if ticket.stage is not None:
+        return any(stage.pin for stage in visit.plan if stage.ticket_id == ticket.ticket_id)
+    return tx.venue.asks_for_pin(ticket.queue_id)
+
+
 def judge(
-    tx: Transaction, visit: Visit, queue: Queue, pin: str | None, attempt: str, *, by_name: bool = False
+    tx: Transaction, visit: Visit, queue: Queue, pin: str | None, attempt: str, *, knowing: Knowing
 ) -> PinRefused | None:
     """None: the PIN is right. A wrong one is counted, and so is another queue's; one changed just now is not."""
-    now, attempt = tx.now, by_name_alone(attempt) if by_name else attempt
+    now, attempt = tx.now, attempt_of(knowing, attempt)
     if visit.locked_at is not None:
         return VisitLocked()
     if pin is None:
         return PinNeeded(queue.id)
+    if knowing != "link" and not visit.has_tries_left(now, knowing):
+        raise PinTriedTooOften(
+            visit.visitor,
+            most=MOST_FAILURES,
+            window_seconds=WINDOW_MS // 1000,
+            again_seconds=visit.seconds_until_try(now, knowing),
+        )
     pins = {row.queue_id: row for row in tx.all(PINS) if row.day == tx.day}
     mine = pins.get(queue.id)
     if mine is not None and mine.pin == pin:
@@ -192,24 +225,37 @@ def judge(
     if mine is not None and mine.was(pin, now):
         return PinRotated()
     if not visit.has_counted(now, attempt):
-        visit = _count(tx, visit, mine, queue, attempt)
-    left = visit.tries_left(now)
+        visit = _count(tx, visit, queue, attempt)
+    left = visit.tries_left(now) if knowing == "link" else None
     return PinForeign(left) if any(row.pin == pin for row in pins.values()) else PinWrong(left)
 
 
-def _count(tx: Transaction, visit: Visit, mine: Pin | None, queue: Queue, attempt: str) -> Visit:
+def _count(tx: Transaction, visit: Visit, queue: Queue, attempt: str) -> Visit:
     now = tx.now
     failed = visit.failed(now, attempt)
     tx.put_visit(failed)
     tx.happened("pin.failed", queue.id, visit=visit.visit_id, tries_left=failed.tries_left(now))
     if failed.locked_at is not None:
         tell(tx, failed, "visit.locked")
-    if mine is not None:
-        counted, is_warning = mine.with_failure(now)
-        tx.put(PINS, counted)
-        if is_warning:
-            tx.happened("pin.warned", queue.id)
+    _count_at_queue(tx, queue)
     return failed
+
+
+def _record_guess(tx: Transaction, queue: Queue) -> None:
+    """Record a guess of a caller who named nobody, or whose tries by name are used up."""
+    tx.happened("pin.failed", queue.id)
+    _count_at_queue(tx, queue)
+
+
+def _count_at_queue(tx: Transaction, queue: Queue) -> None:
+    """Count a guess at the queue, and warn its staff by an event if there are many."""
+    pin = tx.find(PINS, queue.id)
+    if pin is None or pin.day != tx.day:
+        return
+    counted, is_warning = pin.with_failure(tx.now)
+    tx.put(PINS, counted)
+    if is_warning:
+        tx.happened("pin.warned", queue.id)
 
 
 class PinOf(msgspec.Struct, frozen=True):

@@ -28,8 +28,8 @@ from dawr.domain.errors import (
     UnknownVisit,
     VisitInWrongState,
 )
-from dawr.domain.session_code import check_of, read_session_code
-from dawr.domain.ticket import checked_visitor, open_key, planned_key
+from dawr.domain.session_code import SessionCodes, read_session_code
+from dawr.domain.ticket import checked_visitor, open_key
 from dawr.domain.visit import DONE_WITH, checked_note
 from dawr.operations import journeys
 from dawr.operations.operation import Operation, View
@@ -83,9 +83,8 @@ def _must_take(tx: Transaction, queue: Queue, ticket: Ticket, now: int) -> None:
     queue.must_take_people(now, zone=tx.venue.zone)
     if tx.has_ended(ticket):
         raise LineEnded(ticket.label, "transfer")
-    for key in (open_key(queue.id, ticket.visitor), planned_key(queue.id, ticket.visitor)):
-        if tx.open_ticket(key) is not None:
-            raise PlaceTaken(ticket.label, "there-already", queue=queue.id)
+    if tx.open_ticket(open_key(queue.id, ticket.visitor)) is not None:
+        raise PlaceTaken(ticket.label, "there-already", queue=queue.id)
 
 
 def _replanned(visit: Visit, ticket: Ticket, queue_id: QueueId) -> Visit:
@@ -325,6 +324,7 @@ class LookForVisitors(View[list[Ticket]], frozen=True):
     """Today's tickets of whoever is meant: by the door's name for them, part of their own, label or session code."""
 
     text: str
+    codes: SessionCodes
 
     def wants(self, venue: Venue, wants: Wants) -> None:
         wants.current_lines.update(queue.id for queue in venue.queues)
@@ -337,7 +337,7 @@ class LookForVisitors(View[list[Ticket]], frozen=True):
             return []
         code = read_session_code(tx.venue, text)
         if code is not None:
-            return [t for t in _with_number(tx, code.queue, code.day, code.number) if check_of(t) == code.check]
+            return [t for t in _with_number(tx, code.queue, code.day, code.number) if self.codes.is_of(code, t)]
         found: dict[TicketId, Ticket] = {}
         visit = tx.planned_visit(text)
         if visit is not None and visit.ticket_id is not None:

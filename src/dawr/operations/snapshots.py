@@ -6,7 +6,7 @@ import msgspec
 
 from dawr.domain import Day, Line, LineKey, Queue, QueueCode, QueueId, State, Ticket, TicketId, Venue
 from dawr.domain.errors import NotInQueue
-from dawr.domain.ticket import OPEN_STATES, checked_visitor, open_key, planned_key
+from dawr.domain.ticket import OPEN_STATES, checked_visitor, open_key
 from dawr.operations.operation import R, View
 from dawr.operations.rows import ANSWERS
 from dawr.operations.ticket import Joined, standing_of
@@ -98,29 +98,35 @@ class LookAtTicket(View[Joined], frozen=True):
 
 
 class LookAtVisitor(View[tuple[Joined, Line]], frozen=True):
-    """Where somebody stands whom the door knows by name, and the line they stand in."""
+    """A visitor's place and line, for a caller who knows their name. A visitor who was finished today is found too."""
 
     queue: str
     visitor: str
     by_staff: bool = False
-    """Staff find somebody whose visit has a plan, too."""
+    """Staff find a visitor whose visit has a plan, too."""
 
     def wants(self, venue: Venue, wants: Wants) -> None:
         queue = venue.queue(self.queue)
-        wants.open_keys.update(self._keys(queue))
+        wants.open_keys.add(open_key(queue.id, checked_visitor(self.visitor)))
         wants.current_lines.add(queue.id)
 
     def look(self, tx: Transaction, now: int) -> tuple[Joined, Line]:
-        queue = tx.venue.queue(self.queue)
-        for key in self._keys(queue):
-            ticket = tx.open_ticket(key)
-            if ticket is not None and not tx.has_ended(ticket):
-                return (standing_of(tx, ticket), tx.line_at(ticket.line_key))
-        raise NotInQueue(queue.id)
+        queue, visitor = tx.venue.queue(self.queue), checked_visitor(self.visitor)
+        ticket = tx.open_ticket(open_key(queue.id, visitor))
+        if ticket is None or tx.has_ended(ticket) or self._is_hidden(ticket):
+            finished = [t for t in finished_today(tx, visitor) if t.queue_id == queue.id and not self._is_hidden(t)]
+            if not finished:
+                raise NotInQueue(queue.id)
+            ticket = finished[0]
+        return (standing_of(tx, ticket), tx.line_at(ticket.line_key))
 
-    def _keys(self, queue: Queue) -> list[str]:
-        visitor = checked_visitor(self.visitor)
-        return [key(queue.id, visitor) for key in ((open_key, planned_key) if self.by_staff else (open_key,))]
+    def _is_hidden(self, ticket: Ticket) -> bool:
+        return ticket.is_planned and not self.by_staff
+
+
+def finished_today(tx: Transaction, visitor: str) -> list[Ticket]:
+    """Return the visitor's tickets that were finished today in any queue, the latest first."""
+    return tx.search(Search("finished_of", (visitor, tx.day)))
 
 
 class LookAtLine(View[list[Ticket]], frozen=True):

@@ -28,7 +28,7 @@ from dawr.domain import (
 from dawr.domain.events import NOTHING_MORE, plain_data, ticket_data
 from dawr.domain.ticket import VERBS
 from dawr.operations.loaded import Loaded
-from dawr.operations.rows import KINDS, VISITS
+from dawr.operations.rows import ALARMS, KINDS, VISITS
 from dawr.ports import Changes, Kind, R
 
 
@@ -110,6 +110,14 @@ class Transaction(Loaded):
         for line in lines.values():
             self.put_line(line)
 
+    def retry_parked(self, within_ms: int) -> None:
+        """Let parked visits that are due within this time try to enter a queue now, loaded or not."""
+        until = self.now + within_ms
+        self._set(vars(self), "_retried", (self.now, until))
+        for alarm in [row for row in self._table(ALARMS).rows.values() if row is not None and row.kind == "enter"]:
+            if alarm.due_at is not None and self.now < alarm.due_at <= until:
+                self.put(ALARMS, msgspec.structs.replace(alarm, due_at=self.now))
+
     def put_venue(self, venue: Venue) -> None:
         self._set(vars(self), "venue", venue)
 
@@ -165,6 +173,7 @@ class Transaction(Loaded):
             lines=self._lines.changed(),
             events=self._events,
             redated=self._redated,
+            retried=self._retried,
             rows={kind: self._tables[kind].changed() if kind in self._tables else [] for kind in KINDS},
         )
 

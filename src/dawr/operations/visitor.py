@@ -54,7 +54,7 @@ class Issue(Operation[Joined], frozen=True):
         queue, visitor = tx.venue.queue(self.queue), self._name()
         held = tx.open_ticket(open_key(queue.id, visitor))
         if held is not None and self._keeps(tx, held):
-            return joined(tx, queue, held, ahead=tx.ahead_of(held), already=True)
+            return _with_held_ticket(tx, queue, held, now)
         if not 0 <= self.priority < PRIORITIES:
             raise InvalidValue("priority", "range", least=0, most=PRIORITIES - 1)
         if not 1 <= self.party_size <= LARGEST_PARTY:
@@ -116,6 +116,13 @@ class Issue(Operation[Joined], frozen=True):
 
     def _name(self) -> str:
         return self.visit_id if self.visitor is None else checked_visitor(self.visitor)
+
+
+def _with_held_ticket(tx: Transaction, queue: Queue, held: Ticket, now: int) -> Joined:
+    """Return where the visitor stands with the number they have. A visitor who missed their call rejoins, last."""
+    if held.state == "missed":
+        held = change(tx, held.ticket_id, "rejoin", now, sequence=tx.next_version, desk_id=None)
+    return joined(tx, queue, held, ahead=tx.ahead_of(held), already=True)
 
 
 def _must_not_be_too_often(tx: Transaction, counted: IssuedTo, now: int) -> None:

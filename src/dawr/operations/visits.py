@@ -22,6 +22,7 @@ from dawr.domain.visit import checked_note
 from dawr.operations import journeys
 from dawr.operations.operation import Operation, View
 from dawr.operations.rows import VISITS
+from dawr.operations.snapshots import finished_today
 from dawr.operations.ticket import Joined, change, standing_of, ticket_behind, visit_behind
 from dawr.operations.transaction import Transaction
 from dawr.operations.visitor import Rejoin
@@ -53,7 +54,12 @@ class Whereabouts(msgspec.Struct, frozen=True):
 
 
 def whereabouts(tx: Transaction, visit: Visit, now: int, *, already: bool = False) -> Whereabouts:
-    joined = None if visit.ticket_id is None else standing_of(tx, tx.ticket(visit.ticket_id))
+    """Return where a visit stands. One whose day has ended has expired, though the clock has yet to record it."""
+    ticket = None if visit.ticket_id is None else tx.ticket(visit.ticket_id)
+    if visit.is_open and journeys.is_over(tx, visit):
+        visit = visit.ended("expired", now)
+        ticket = ticket.after("expire", now) if ticket is not None and ticket.is_open else ticket
+    joined = None if ticket is None else standing_of(tx, ticket)
     awaited: list[Candidate] = []
     if visit.is_planned and visit.is_open and visit.current is None:
         awaited = journeys.choose(tx, visit, now).candidates
@@ -212,7 +218,7 @@ class LookAtVisitById(View[Whereabouts], frozen=True):
 
 
 class LookAtPlanned(View[Whereabouts], frozen=True):
-    """Where somebody stands whom the door knows by name, for staff or for whoever knows their number too."""
+    """A visit with a plan that the caller knows by name, open or finished today. For staff, or with its number."""
 
     visitor: str
     number: int | None
@@ -222,7 +228,8 @@ class LookAtPlanned(View[Whereabouts], frozen=True):
         wants.visitors.add(checked_visitor(self.visitor))
 
     def look(self, tx: Transaction, now: int) -> Whereabouts:
-        visit = tx.planned_visit(checked_visitor(self.visitor))
+        visitor = checked_visitor(self.visitor)
+        visit = tx.planned_visit(visitor) or _finished_today(tx, visitor)
         if visit is None:
             raise UnknownVisit
         seen = whereabouts(tx, visit, now)
@@ -230,6 +237,12 @@ class LookAtPlanned(View[Whereabouts], frozen=True):
         if not (self.by_staff or is_theirs):
             raise UnknownVisit
         return seen
+
+
+def _finished_today(tx: Transaction, visitor: str) -> Visit | None:
+    """Return the visitor's latest visit with a plan that has ended today."""
+    stage = next((ticket for ticket in finished_today(tx, visitor) if ticket.is_planned), None)
+    return None if stage is None else tx.get(VISITS, stage.visit_id)
 
 
 class LookAtChoice(View[tuple[Venue, list[Candidate]]], frozen=True):
