@@ -26,6 +26,7 @@ MAY_IMPORT = {
     "dawr.operations": {"dawr.operations", "dawr.ports", "dawr.domain", "dawr.reliability.idempotency"},
     "dawr.reliability": {"dawr.reliability"},
     "dawr.settings": set(),
+    "dawr.version": set(),
     "dawr.stores": {"dawr.stores", "dawr.ports", "dawr.domain", "dawr.reliability"},
     "dawr.engine": {"dawr.engine", *CORE},
     "dawr.accounts": {"dawr.accounts", "dawr.engine", *CORE},

@@ -36,6 +36,10 @@ class Settings(msgspec.Struct, frozen=True):
     public_url: Annotated[
         str, Meta(description="Where visitors' phones find this server, https://…: QR codes and links begin with it.")
     ] = ""
+    hsts_subdomains: Annotated[
+        Literal["on", "off"],
+        Meta(description="Whether browsers are to use https for every host below this one too, for a year."),
+    ] = "off"
     workers: Annotated[int, Meta(ge=1, le=64, description="Processes that serve. The embedded profile has one.")] = 1
     clinic_venue: Annotated[
         str, Meta(description="Slug of the venue that the clinic door `/api/v1` opens to; empty is the only clinic.")
@@ -109,6 +113,13 @@ class Settings(msgspec.Struct, frozen=True):
     most_venues_per_account: Annotated[
         int, Meta(ge=1, le=1_000_000, description="Venues that one account may own and still make another.")
     ] = 50
+    max_queues_per_venue: Annotated[int, Meta(ge=1, le=5000, description="Queues that a venue may be set up with.")] = (
+        200
+    )
+    max_desks_per_venue: Annotated[int, Meta(ge=1, le=5000, description="Desks that a venue may be set up with.")] = 200
+    max_journeys_per_venue: Annotated[
+        int, Meta(ge=1, le=5000, description="Journeys that a venue may be set up with.")
+    ] = 50
     undo_minutes: Annotated[
         int, Meta(ge=1, le=24 * 60, description="How long staff can undo what happened last to a ticket.")
     ] = 10
@@ -121,6 +132,9 @@ class Settings(msgspec.Struct, frozen=True):
     most_visit_streams_per_address: Annotated[
         int, Meta(ge=1, le=1_000_000, description="Event streams of all visitors' links from one address together.")
     ] = 5000
+    max_connections_per_address: Annotated[
+        int, Meta(ge=1, le=1_000_000, description="Connections that one address may have open, except trusted proxies.")
+    ] = 1024
     cors_origins: Annotated[
         str, Meta(description="Sites whose pages may call the API with a bearer token, separated by commas.")
     ] = ""
@@ -163,6 +177,12 @@ class Settings(msgspec.Struct, frozen=True):
     traffic_details_percent: Annotated[
         int, Meta(ge=0, le=100, description="Share of requests kept in detail; all are counted.")
     ] = 100
+    traffic_details_per_hour: Annotated[
+        int, Meta(ge=0, le=1_000_000_000, description="Most requests of an hour kept in detail; all are counted.")
+    ] = 1_000_000
+    traffic_free_mb: Annotated[
+        int, Meta(ge=0, le=1_000_000_000, description="Free disk space in MB below which no details are kept.")
+    ] = 1_000
     traffic_visitors: Annotated[
         Literal["on", "off"], Meta(description="Whether visitors are told apart, by a hash that nobody can undo.")
     ] = "on"

@@ -269,7 +269,7 @@ def test_a_browser_that_cannot_stay_signed_in_is_told_so_and_sees_the_next_steps
     """
     with DawrServer(tmp_path, "serve", "--host", "127.0.0.2", DAWR_DATA=tmp_path / "data") as server:
         (code,) = Installation(server, tmp_path).codes()
-        body = f"code={code}&username=amna&password=a+long+walk+to+the+sea&venue_name=A&venue_slug=a&zone=UTC"
+        body = f"code={code}&username=noor&password=a+long+walk+to+the+sea&venue_name=A&venue_slug=a&zone=UTC"
         url = f"http://127.0.0.2:{server.port}"
         with Client(url) as client:
             form = client.ask(f"/first-run?code={code}", headers=A_BROWSERS)
@@ -282,4 +282,4 @@ def test_a_browser_that_cannot_stay_signed_in_is_told_so_and_sees_the_next_steps
     for answer in (done, again):
         assert answer.status == 200
         assert "does not stay signed in" in Page(answer.body).text
-        assert "dawr staff add noor --role staff --venue a" in Page(answer.body).commands[0]
+        assert "dawr staff add NAME --role staff --venue a" in Page(answer.body).commands[0]

@@ -49,6 +49,19 @@ def test_a_form_that_is_sent_twice_is_done_once(api: Api, queue: str) -> None:
     assert api.get(f"/v1/queues/{queue}").json["waiting"] == 1
 
 
+@pytest.mark.parametrize("key", ["", "   ", "\u200e"])
+@pytest.mark.parametrize("path", ["/v1/queues/{}/call-next", "/v1/queues/{}/tickets", "/v/clinic"])
+def test_a_form_with_an_empty_key_is_refused(api: Api, queue: str, path: str, key: str) -> None:
+    api.take(queue)
+    given = {"idempotency_key": key, **({"queue": queue.partition(":")[2]} if path == "/v/clinic" else {})}
+
+    refused = send(api, path.format(queue), given, Cookie=as_staff(api), Accept="application/json")
+
+    must_be_problem(refused, 400, "invalid-idempotency-key")
+    standing = api.get(f"/v1/queues/{queue}").json
+    assert (standing["waiting"], standing["called"]) == (1, 0)
+
+
 def test_fields_are_read_as_the_types_that_they_are(api: Api, queue: str) -> None:
     answer = send(api, f"/v1/queues/{queue}/tickets", {"party_size": "4", "area": "", "name": " Zed "}, Accept="*/*")
 

@@ -93,14 +93,14 @@ def test_fifty_who_begin_at_once_under_one_name_begin_one_journey(clinic: Clinic
     assert len(clinic.events("visit.started")) == 1
 
 
-def test_entering_a_queue_by_name_neither_joins_nor_reveals_a_journey(clinic: Clinic) -> None:
+def test_entering_a_queue_by_name_gives_the_journeys_number_and_neither_link_nor_ticket(clinic: Clinic) -> None:
     visitor = a_new("person")
     begun = clinic.begin(visitor)
 
     taken = clinic.api.take(f"{clinic.slug}:lab", visitor=visitor)
 
-    assert taken["already"] is False
-    assert (taken["place"]["number"], begun["place"]["number"]) == (2, 1)
+    assert (taken["already"], taken["link"], taken["ticket"]) == (True, None, None)
+    assert (taken["place"]["number"], begun["place"]["number"]) == (1, 1)
 
 
 def test_a_ticket_that_the_visitor_has_already_is_the_stages_and_its_own_link_ends(clinic: Clinic) -> None:

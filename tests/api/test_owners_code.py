@@ -1,19 +1,18 @@
 """The code of the first owner, over HTTP: whatever goes wrong before there is an owner does not use it up."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
 from pathlib import Path
 from urllib.parse import urlencode
 
 import msgspec
 import pytest
 
-from dawr.accounts.passwords import MOST_WAITING, THREADS
 from dawr.bootstrap.installation import Dawr
 from dawr.stores.sqlite import SqliteStore
 from tests.api.first_start import FORM, PASSWORD, VENUE, is_done
 from tests.api.pages import A_BROWSERS
+from tests.api.test_what_a_try_costs import too_busy
 from tests.builders import DrivenClock
 from tests.running import Answer, Client
 from tests.serving import installed, quiet, served
@@ -51,19 +50,8 @@ async def empty(tmp_path: Path) -> AsyncIterator[Empty]:
     await store.close()
 
 
-@contextmanager
-def too_busy(empty: Empty) -> Iterator[None]:
-    slots = empty.dawr.passwords._slots
-    for _ in range(THREADS + MOST_WAITING):
-        slots.acquire()
-    try:
-        yield
-    finally:
-        slots.release(THREADS + MOST_WAITING)
-
-
 async def test_a_code_outlasts_a_moment_when_too_many_passwords_are_checked(empty: Empty) -> None:
-    with too_busy(empty):
+    with too_busy(empty.dawr.passwords):
         busy = await empty.fill_in()
 
     assert busy.status == 503

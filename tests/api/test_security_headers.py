@@ -1,11 +1,13 @@
 """What every answer says to a browser, whatever the answer is."""
 
+from pathlib import Path
+
 import pytest
 
 from dawr.web.pages.assets import address_of
 from tests.api.pages import A_BROWSERS, Page
 from tests.api.world import Api
-from tests.running import Answer
+from tests.running import Answer, Client, DawrServer
 
 PATHS = {
     "an answer": ("GET", "/v1/venues/clinic", 200),
@@ -82,7 +84,21 @@ def test_https_is_kept_for_a_year_and_http_promises_nothing(api: Api, path: str)
     plain, secure = api.get(path), api.get(path, headers={"X-Forwarded-Proto": "https"})
 
     assert "strict-transport-security" not in plain.headers
-    assert secure.headers["strict-transport-security"] == "max-age=31536000; includeSubDomains"
+    assert secure.headers["strict-transport-security"] == "max-age=31536000"
+
+
+@pytest.mark.parametrize(
+    ("subdomains", "promised"), [("off", "max-age=31536000"), ("on", "max-age=31536000; includeSubDomains")]
+)
+def test_https_is_promised_for_subdomains_only_if_the_operator_says_so(
+    tmp_path: Path, subdomains: str, promised: str
+) -> None:
+    server = DawrServer(tmp_path, "serve", DAWR_DATA=tmp_path / "data", DAWR_HSTS_SUBDOMAINS=subdomains)
+
+    with server, Client(server.url) as client:
+        answer = client.ask("/health/live", headers={"X-Forwarded-Proto": "https"})
+
+    assert answer.headers["strict-transport-security"] == promised
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,7 @@ def test_paths_of_the_machine_are_shown_to_an_owner_of_all_that_runs_on_it_alone
     of_one = Page(api.get("/", by="owner@bistro").body)
 
     assert f"--data {empty.data}" in of_all.commands[0]
-    assert of_one.commands[0] == "dawr staff add noor --role staff --venue bistro"
+    assert of_one.commands[0] == "dawr staff add NAME --role staff --venue bistro"
     assert str(everybodys_data) not in of_one.text
     assert str(Path(PROGRAM).parent) not in of_one.text
 

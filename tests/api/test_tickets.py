@@ -25,9 +25,11 @@ def test_a_visitor_who_comes_again_has_the_same_number_and_no_link(api: Api, que
     first = api.take(queue, visitor="Noor")
 
     again = api.take(queue, visitor=" Noor ")
+    to_staff = api.take(queue, visitor="Noor", by=STAFF)
 
     assert again["already"]
-    assert (again["ticket"], again["place"]["number"], again["link"]) == (first["ticket"], 1, None)
+    assert (again["ticket"], again["place"]["number"], again["link"]) == (None, 1, None)
+    assert (to_staff["ticket"], to_staff["already"]) == (first["ticket"], True)
     assert api.take(queue)["place"]["number"] == 2
 
 

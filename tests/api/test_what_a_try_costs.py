@@ -11,7 +11,7 @@ from urllib.parse import urlencode, urlsplit
 import msgspec
 import pytest
 
-from dawr.accounts.passwords import MOST_WAITING, THREADS, Passwords
+from dawr.accounts.passwords import THREADS, Passwords
 from dawr.bootstrap.installation import COMMAND_LINE
 from dawr.reliability.rate_limit import LocalLimiter, Policy, Verdict
 from dawr.stores.sqlite import SqliteStore
@@ -63,12 +63,12 @@ def busy(passwords: Passwords) -> Iterator[None]:
 @contextmanager
 def too_busy(passwords: Passwords) -> Iterator[None]:
     """As many passwords are hashed and wait for it as may."""
-    for _ in range(THREADS + MOST_WAITING):
-        passwords._slots.acquire()
+    before = passwords._max_waiting
+    passwords._running, passwords._max_waiting = THREADS, 0
     try:
         yield
     finally:
-        passwords._slots.release(THREADS + MOST_WAITING)
+        passwords._running, passwords._max_waiting = 0, before
 
 
 async def enter(building: Building, path: str, password: str = PASSWORD) -> Answer:

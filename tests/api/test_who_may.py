@@ -9,9 +9,10 @@ from typing import Any, Literal, NamedTuple
 import pytest
 
 from dawr.domain.staff import ROLES, Role, at_least
+from dawr.web.table import ROUTES
 from tests.api.operations import DOCUMENT, OPERATIONS, Things, asked_for
 from tests.api.world import KINDS, Api
-from tests.running import Answer
+from tests.running import Answer, must_be_problem
 
 NEEDED_AT_THE_VENUE: Mapping[str, Role] = {"set-up-venue": "owner"}
 """Where the venue may be one that is not there yet, the document can only say that one must be signed in."""
@@ -30,6 +31,12 @@ OF_EVERY_VENUE = {
 
 AT_A_DESK_ONLY = {"show-pin", "rotate-pin", "pin-rotate"}
 """Staff who sit at a desk of the queue, and managers; nobody sits there in these tests."""
+
+JOINS = {
+    *("take-ticket", "start-visit", "start-journey", "enter-visit"),
+    *("queue-enter", "patient-login", "path-enter", "restaurant-join"),
+}
+"""Every operation that gives a number. A display's token is refused there, at its own venue and at others."""
 
 Place = Literal["own", "foreign"]
 Expected = Literal["allowed"] | int
@@ -65,6 +72,9 @@ def expected_of(name: str, operation: Mapping[str, Any], actor: Actor, place: Pl
     who = NEEDED_AT_THE_VENUE.get(name, operation["x-who"])
     if actor.kind == "lost" or (who != "anyone" and actor.role is None):
         return 401
+    sits_nowhere = name in AT_A_DESK_ONLY and place == "own" and actor.role == "staff"
+    if sits_nowhere or (name in JOINS and actor.name == "display token"):
+        return 403
     if name in BY_LINK:
         return "allowed" if actor.kind == "visitor" and place == "own" else 404
     is_for_others = name in FOR_PEOPLE_ONLY and actor.kind in {"token", "device"}
@@ -72,8 +82,6 @@ def expected_of(name: str, operation: Mapping[str, Any], actor: Actor, place: Pl
         return 403 if name in OF_EVERY_VENUE or is_for_others else "allowed"
     if who == "anyone" or actor.role is None:
         return "allowed"
-    if name in AT_A_DESK_ONLY and place == "own" and actor.role == "staff":
-        return 403
     is_allowed = is_enough(actor, actor.role, who) and not is_for_others
     return 404 if place == "foreign" else "allowed" if is_allowed else 403
 
@@ -102,6 +110,24 @@ def test_anybody_may_do_what_a_visitor_needs_and_nothing_more() -> None:
     open_to_all = {name for name, (_, _, operation) in OPERATIONS.items() if operation["x-who"] == "anyone"}
 
     assert open_to_all == FOR_ANYBODY
+
+
+def test_whatever_gives_a_number_refuses_displays() -> None:
+    join_limits = {"join", "clinic-join"}
+    joins = {route.name.replace("/", "-") for route in ROUTES if route.joins and route.kind == "application/json"}
+
+    assert joins == JOINS
+    assert {route.name for route in ROUTES if route.limit in join_limits and not route.joins} == {
+        *("queue/done", "patient/verify-pin", "make-owner")
+    }
+
+
+def test_a_display_takes_no_number_by_the_form_of_the_page(api: Api) -> None:
+    form = {"Content-Type": "application/x-www-form-urlencoded", "Sec-Fetch-Site": "same-origin"}
+
+    refused = api.ask("POST", "/v/clinic", b"queue=lab", by="token:display@clinic", headers=form)
+
+    must_be_problem(refused, 403, "role-too-low")
 
 
 def test_only_staff_and_above_change_what_is_others() -> None:

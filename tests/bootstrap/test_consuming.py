@@ -8,8 +8,10 @@ from pathlib import Path
 import apsw
 import pytest
 
+from dawr.bootstrap.consuming import HEALTH_CHECKS
 from dawr.bootstrap.control import ask
 from dawr.traffic.directory import TrafficDirectory, traffic_in
+from dawr.web import health
 from tests.running import PROGRAM, Client, DawrServer, dawr_process, eventually
 from tests.servers.process import Child
 
@@ -43,6 +45,10 @@ def counted_in(directory: TrafficDirectory) -> int:
         return len(connection.execute("SELECT id FROM traffic_events").fetchall())
     except (apsw.CantOpenError, apsw.SQLError, apsw.BusyError):
         return 0
+
+
+def test_it_knows_the_health_checks_of_the_server() -> None:
+    assert frozenset(route.path for route in health.ROUTES) == HEALTH_CHECKS
 
 
 def test_it_has_a_low_priority_and_answers_on_a_socket_of_its_own(demo: DawrServer, tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from dawr import __version__
 from dawr.settings import Settings, from_environment
+from dawr.version import RELEASE
 from tests.deploy.files import ROOT, instructions_of, text_of, variables_of
 from tests.running import dawr
 
@@ -77,10 +77,10 @@ def test_what_is_installed_runs_by_itself(wheel: Path, tmp_path: Path) -> None:
     assert not (venv / "bin" / "pip").exists()
 
 
-def test_it_says_which_version_it_is() -> None:
+def test_it_says_which_release_it_leads_to() -> None:
     (label,) = [given for name, given in LAST_STAGE if name == "LABEL"]
 
-    assert f'org.opencontainers.image.version="{__version__}"' in label
+    assert f'org.opencontainers.image.version="{RELEASE}"' in label
 
 
 def test_the_builder_is_sent_what_is_copied_and_nothing_else() -> None:

@@ -133,6 +133,14 @@ def test_no_text_names_a_place_on_somebodys_machine() -> None:
     assert not named
 
 
+def test_the_page_on_performance_names_the_commit_that_the_gate_compares_with() -> None:
+    revision = re.search(r"^REV \?= (\w+)$", text_of("Makefile"), re.MULTILINE)
+    section = sections_of(text_of("docs/performance.md"))["The gate: this tree against a fixed commit"]
+
+    assert revision is not None
+    assert f"one fixed commit, `{revision[1]}`" in section
+
+
 def _is_there(document: Path, target: str) -> bool:
     path, _, anchor = target.partition("#")
     page = (document.parent / path).resolve() if path else document

@@ -22,6 +22,8 @@ from tests.servers import PostgresServer
 from tests.serving import installed, quiet, served
 
 FRESH = [f"fresh{number}" for number in range(500)]
+LARGE = {"DAWR_MAX_QUEUES_PER_VENUE": "2000", "DAWR_MAX_JOURNEYS_PER_VENUE": "1000", "DAWR_MAX_DESKS_PER_VENUE": "500"}
+"""Every test has queues of its own, so the clinic has many."""
 
 _slugs = (f"bistro-{number}" for number in itertools.count(1))
 
@@ -52,7 +54,7 @@ def founded(directory: Path, **settings: str | Path) -> DawrServer:
     clinic["pin_digits"] = 6
     clinic["journeys"] = journey_documents(FRESH)
     clinic["walking_minutes"] = {"M": {"2": 2, "3": 4}}
-    set_up("venue", "apply", "-", stdin=json.dumps(clinic), **settings)
+    set_up("venue", "apply", "-", stdin=json.dumps(clinic), **settings, **LARGE)
     set_up("staff", "add", OWNER, "--role", "owner", "--password-stdin", stdin=PASSWORD, **settings)
     return DawrServer(directory, "serve", **settings)
 

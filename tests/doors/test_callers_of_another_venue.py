@@ -80,7 +80,7 @@ def take_ticket(somebody: Somebody, bearer: str | None) -> Answer:
 
 
 def start_visit(somebody: Somebody, bearer: str | None) -> Answer:
-    return somebody.post("/v1/venues/clinic/visits", {"queues": ["lab"]}, bearer)
+    return somebody.post("/v1/venues/clinic/visits", {"queue": "lab"}, bearer)
 
 
 def fill_in_form(somebody: Somebody, bearer: str | None) -> Answer:
@@ -149,7 +149,7 @@ async def bearers_at(settings: Settings) -> dict[str, str]:
             "manager@hall": await a_session(dawr, hall, "manager"),
             "viewer@bistro": await a_session(dawr, bistro, "viewer"),
             "owner@bistro": await a_session(dawr, bistro, "owner"),
-            "display@bistro": await a_token(dawr, bistro, "display"),
+            "kiosk@bistro": await a_token(dawr, bistro, "kiosk"),
             "api@bistro": await a_token(dawr, bistro, "api", "viewer"),
             "kiosk@clinic": await a_token(dawr, clinic, "kiosk"),
             "api@clinic": await a_token(dawr, clinic, "api", "owner"),
@@ -177,7 +177,7 @@ def somebody(place: Place) -> Iterator[Somebody]:
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-@pytest.mark.parametrize("who", ["display@bistro", "api@bistro", "viewer@bistro"])
+@pytest.mark.parametrize("who", ["kiosk@bistro", "api@bistro", "viewer@bistro"])
 def test_a_credential_of_another_venue_gets_no_more_than_anybody(
     place: Place, somebody: Somebody, who: str, way: Way
 ) -> None:

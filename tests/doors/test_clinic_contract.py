@@ -113,10 +113,13 @@ RECORDED: dict[str, Exchange] = {
         staff=True,
         read={"current": int, "next": int, "queue_length": int},
     ),
+    "pin, by staff": Exchange(
+        method="GET", path="/api/v1/pin/QUEUE/status", sent={}, staff=True, read={"pin": str, "required": bool}
+    ),
     "done": Exchange(
         method="POST",
         path="/api/v1/queue/done",
-        sent={"clinic": "QUEUE", "user": "TEST_1"},
+        sent={"clinic": "QUEUE", "user": "TEST_1", "pin": "PIN"},
         read={
             "number": int,
             "status": str,

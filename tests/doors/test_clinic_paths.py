@@ -107,7 +107,7 @@ def test_while_nothing_takes_the_patient_they_are_told_why(exam: Exam) -> None:
         assert candidates(told.json)[exam.first]["left_out"] == "closed"
 
     exam.queue_verb(exam.first, "open")
-    assert exam.client.post(CHOOSE, {"ticket": link}).json["clinic"] == exam.first
+    assert exam.client.get(CHOOSE, ticket=link).json["clinic"] == exam.first
 
 
 def test_the_visit_that_ended_enters_nothing(exam: Exam) -> None:
@@ -193,7 +193,6 @@ async def test_yesterdays_pin_counts_as_a_wrong_one(hospital: Here) -> None:
     refused = await hospital.ask(lambda client: client.post("/api/v1/patient/verify-pin", given))
 
     must_be_problem(refused, 403, "pin-wrong")
-    assert refused.json["tries_left"] == 4
 
 
 async def test_with_the_day_a_visit_ends_and_its_link_names_no_clinic(hospital: Here) -> None:

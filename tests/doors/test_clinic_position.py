@@ -150,13 +150,29 @@ async def test_the_word_follows_the_visitor(here: Here, steps: tuple[str, ...], 
     assert (seen["position"], seen["ahead"]) == ((1, 0) if waits else (0, 0))
 
 
-@pytest.mark.parametrize("ending", [Finish, Leave])
-async def test_whoever_is_done_or_left_is_not_in_the_queue_any_more(here: Here, ending: type[Finish | Leave]) -> None:
+async def test_whoever_left_is_not_in_the_queue_any_more(here: Here) -> None:
     ticket = (await here.do(issue("lab", "Amna"))).ticket.ticket_id
     await here.do(call_next())
 
-    await here.do(ending(ticket))
+    await here.do(Leave(ticket))
 
+    must_be_problem(await here.position("lab", "Amna"), 404, "not-in-queue")
+
+
+async def test_whoever_was_finished_is_done_for_the_rest_of_the_day(here: Here) -> None:
+    ticket = (await here.do(issue("lab", "Amna"))).ticket
+    await here.do(call_next())
+    await here.do(Finish(ticket.ticket_id))
+    await here.enter("lab", "Basma")
+
+    done = await here.position("lab", "Amna")
+
+    assert (done.status, done.json["status"], done.json["number"]) == (200, "DONE", 1)
+    assert (done.json["ahead"], done.json["position"], done.json["total_waiting"]) == (0, 0, 1)
+    must_be_problem(await here.position("eye", "Amna"), 404, "not-in-queue")
+    assert (await here.enter("lab", "Amna")).json["number"] == 3
+    assert (await here.position("lab", "Amna")).json["status"] != "DONE"
+    here.clock.advance(days=1)
     must_be_problem(await here.position("lab", "Amna"), 404, "not-in-queue")
 
 

@@ -42,7 +42,7 @@ def test_a_journey_ends_with_its_last_stage_and_its_link_names_no_clinic_then(ex
     assert {stage["state"] for stage in last.json["stages"]} == {"COMPLETED"}
     seen = exam.status(ticket=patient.link).json
     assert (seen["status"], seen["clinic"], seen["queueNumber"], seen["ahead"]) == ("DONE", None, None, None)
-    must_be_problem(exam.verify(patient, clinic=exam.third), 404, "unknown-visit")
+    must_be_problem(exam.verify(patient, clinic=exam.third), 403, "number-wrong")
     assert exam.login(patient.id).json["queueNumber"] is not None
 
 
@@ -55,24 +55,49 @@ def test_id_number_and_pin_are_read_in_any_digits(exam: Exam, number: int | str)
     assert done.json["next"]["clinic"] == exam.second
 
 
-def test_what_is_checked_first_is_told_first(exam: Exam) -> None:
-    """Visit, plan, turn, queue, number, lock, PIN: each row is wrong in this and all that follow."""
+def test_until_id_and_number_fit_there_is_one_refusal_whatever_else_is_wrong(exam: Exam) -> None:
     patient, wrong = exam.patient(), exam.wrong_pin()
-    must_be_problem(exam.verify(NOBODY, clinic="xray", pin=wrong), 404, "unknown-visit")
-    must_be_problem(exam.verify(patient, clinic="xray", queueNumber=9, pin=wrong), 404, "not-in-plan")
-    must_be_problem(exam.verify(patient, clinic=exam.second, queueNumber=9, pin=wrong), 409, "not-its-turn")
+    guesses = [
+        exam.verify(NOBODY, clinic="xray", pin=wrong),
+        exam.verify(NOBODY, pin=None),
+        exam.verify(patient, clinic="xray", queueNumber=9, pin=wrong),
+        exam.verify(patient, clinic=exam.second, queueNumber=9, pin=None),
+        exam.verify(patient, queueNumber=9, pin=wrong),
+        exam.verify(patient, queueNumber=9),
+    ]
+
+    for refused in guesses:
+        must_be_problem(refused, 403, "number-wrong")
+    assert len({str({**refused.json, "correlation_id": ""}) for refused in guesses}) == 1
+
+
+def test_with_the_right_number_what_is_checked_first_is_told_first(exam: Exam) -> None:
+    """Plan, turn, queue, PIN: each row is wrong in this and all that follow."""
+    patient, wrong = exam.patient(), exam.wrong_pin()
+    must_be_problem(exam.verify(patient, clinic="xray", pin=wrong), 404, "not-in-plan")
+    must_be_problem(exam.verify(patient, clinic=exam.second, pin=wrong), 409, "not-its-turn")
     exam.edit(patient, "remove-from-queue")
-    must_be_problem(exam.verify(patient, queueNumber=9, pin=wrong), 409, "not-entered")
+    must_be_problem(exam.verify(patient, pin=wrong), 409, "not-entered")
     exam.client.post(CHOOSE, {"ticket": patient.link})
-    must_be_problem(exam.verify(patient, queueNumber=9, pin=wrong), 403, "number-wrong")
     must_be_problem(exam.verify(patient, queueNumber=2, pin=None), 403, "pin-needed")
-    for left in range(4, -1, -1):
+    for _ in range(5):
         refused = exam.verify(patient, queueNumber=2, pin=wrong)
         must_be_problem(refused, 403, "pin-wrong")
-        assert refused.json["tries_left"] == left
-    must_be_problem(exam.verify(patient, queueNumber=2), 403, "visit-locked")
-    must_be_problem(exam.verify(patient, queueNumber=9), 403, "number-wrong")
+        assert refused.json["tries_left"] is None
     assert exam.kinds(exam.first).count("pin.failed") == 5
+
+
+def test_with_id_and_number_nobody_locks_a_visit(exam: Exam) -> None:
+    patient, pin = exam.patient(), exam.pin()
+    for _ in range(5):
+        must_be_problem(exam.verify(patient, pin=exam.wrong_pin()), 403, "pin-wrong")
+
+    shut = exam.verify(patient)
+
+    must_be_problem(shut, 429, "pin-tries-used-up")
+    assert 0 < int(shut.headers["retry-after"]) <= 15 * 60
+    by_link = f"/v1/visits/{patient.link.removeprefix('/t/')}/finish-stage"
+    assert exam.client.post(by_link, {"queue": exam.first, "pin": pin}).status == 200
 
 
 def test_staff_unlock_a_visit_and_then_the_right_pin_is_right(exam: Exam) -> None:
@@ -91,7 +116,7 @@ def test_another_clinics_pin_counts_and_the_clinic_is_not_named(exam: Exam) -> N
     refused = exam.verify(patient, pin=exam.pin(exam.second))
 
     must_be_problem(refused, 403, "pin-of-another-clinic")
-    assert refused.json["tries_left"] == 4
+    assert refused.json["tries_left"] is None
     assert exam.second.encode() not in refused.body
 
 
@@ -108,11 +133,11 @@ def test_a_pin_that_was_changed_a_moment_ago_neither_opens_nor_counts(exam: Exam
 def test_a_failure_counts_once_under_its_key_and_the_corrected_pin_is_judged_anew(exam: Exam) -> None:
     patient, key = exam.patient(), f"form-{exam.id}"
 
-    left = [exam.verify(patient, key=key, pin=exam.wrong_pin()).json["tries_left"] for _ in range(7)]
-    other = exam.verify(patient, key=key, pin="01").json["tries_left"]
+    codes = [exam.verify(patient, key=key, pin=exam.wrong_pin()).json["code"] for _ in range(7)]
     right = exam.verify(patient, key=key)
 
-    assert (left, other, right.status) == ([4] * 7, 3, 200)
+    assert (codes, right.status) == (["pin-wrong"] * 7, 200)
+    assert exam.kinds(exam.first).count("pin.failed") == 1
     assert exam.verify(patient, key=key, pin=exam.pin()).body == right.body
 
 
@@ -181,8 +206,7 @@ def test_of_fifty_wrong_pins_at_once_five_are_counted(clinic: DawrServer, exam: 
     answers = verified_at_once(clinic, exam, patient, exam.wrong_pin())
 
     codes = sorted(answer.json["code"] for answer in answers)
-    assert codes == ["pin-wrong"] * 5 + ["visit-locked"] * 45
-    assert sorted(answer.json["tries_left"] for answer in answers if "tries_left" in answer.json) == [0, 1, 2, 3, 4]
+    assert codes == ["pin-tries-used-up"] * 45 + ["pin-wrong"] * 5
     assert exam.kinds(exam.first).count("pin.failed") == 5
 
 

@@ -4,6 +4,7 @@ import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlencode
 
 import msgspec
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from tests.doors.exams import LOGIN, STATUS, VERIFY, a_patient_id
 from tests.doors.roles import OWNER, PASSWORD, signed_in
 from tests.doors.test_limits_at_the_doors import must_be_told_to_wait
+from tests.doors.trail import trail
 from tests.running import Answer, Client, DawrServer, at_once, must_be_problem, set_up, venue_document
 
 MOST = 100
@@ -36,6 +38,17 @@ class Phone(msgspec.Struct, frozen=True):
         entered = self.post(LOGIN, given)
         return given["patientId"], entered.json["queueNumber"]
 
+    def begin(self) -> str:
+        """Somebody who logs in; their link's secret."""
+        given = {"patientId": a_patient_id(), "gender": "male", "examType": "lab"}
+        return str(self.post(LOGIN, given).json["ticket"]).removeprefix("/t/")
+
+    def finish(self, link: str, *, queue: str = "lab", pin: str | None = None) -> Answer:
+        return self.post(f"/v1/visits/{link}/finish-stage", {"queue": queue, "pin": pin})
+
+    def events(self) -> list[str]:
+        return [event["kind"] for event in trail(self.client, "clinic", "lab", self.owner)]
+
     def verify(self, patient: str, number: int, pin: str | None = "0000", *, key: str | None = None) -> Answer:
         given = {"patientId": patient, "clinic": "lab", "queueNumber": number, "pin": pin}
         return self.post(VERIFY, given, key=key)
@@ -56,7 +69,7 @@ class Phone(msgspec.Struct, frozen=True):
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DawrServer]:
     directory = tmp_path_factory.mktemp("pins")
-    venue = json.loads(venue_document({"id": "lab"}))
+    venue = json.loads(venue_document({"id": "lab"}, {"id": "eye"}))
     venue["journeys"] = [{"id": "lab", "name": {"en": "Lab"}, "free": [{"queue": "lab"}]}]
     settings: dict[str, str | Path] = {**MANY, "DAWR_DATA": directory / "data"}
     set_up("venue", "apply", "-", stdin=json.dumps(venue), **settings)
@@ -87,7 +100,6 @@ def test_after_a_hundred_failures_an_address_is_held_back_from_pins_and_from_not
     phone: Phone, another: Phone
 ) -> None:
     patient, number = phone.login()
-    phone.post("/api/v1/queue/enter", {"clinic": "lab", "user": patient})
     phone.fail()
 
     held_back = [
@@ -101,38 +113,68 @@ def test_after_a_hundred_failures_an_address_is_held_back_from_pins_and_from_not
         minutes = refused.json["minutes"]
         assert 60 * (minutes - 1) < int(refused.headers["retry-after"]) <= 60 * minutes
         assert refused.json["detail"] == (
-            f"Too many wrong PINs from here. Try again in {minutes} minutes, or ask the staff."
+            f"Too many wrong PINs or numbers from here. Try again in {minutes} minutes, or ask the staff."
         )
-    must_be_problem(phone.verify(patient, number, None), 403, "pin-needed")
-    query, headers = f"?patientId={patient}&queueNumber={number}", {"X-Forwarded-For": phone.address}
-    assert phone.client.ask(STATUS + query, headers=headers).status == 200
-    assert phone.login()[1] > number
-    finished = phone.post(DONE, {"clinic": "lab", "user": patient, "pin": "0000"}, bearer=phone.owner)
+    must_be_told_to_wait(phone.verify(patient, number, None), "pin", seconds=QUARTER_SECONDS)
+    somebody, later = phone.login()
+    assert later > number
+    finished = phone.post(DONE, {"clinic": "lab", "user": somebody, "pin": "0000"}, bearer=phone.owner)
     assert finished.json["status"] == "DONE"
     assert another.verify(patient, number, another.pin()).json["status"] == "DONE"
 
 
-def test_only_a_wrong_pin_is_a_failure(phone: Phone) -> None:
+def test_what_is_no_guess_is_no_failure(phone: Phone) -> None:
     phone.fail(MOST - 10)
     patient, number = phone.login()
 
     for _ in range(15):
-        must_be_problem(phone.verify(a_patient_id(), number), 404, "unknown-visit")
         must_be_problem(phone.verify(patient, number, "1"), 422, "invalid-value")
+        must_be_problem(phone.verify(patient, number, None), 403, "pin-needed")
 
     assert phone.verify(patient, number, phone.pin()).status == 200
     for _ in range(15):
         assert phone.verify(*phone.login(), phone.pin()).status == 200
 
 
-def test_a_number_that_was_guessed_wrong_is_a_failure_too(phone: Phone) -> None:
-    phone.fail(MOST - 10)
+@pytest.mark.parametrize("path", [STATUS, "/api/v1/my-position", "/api/v1/path/choose", VERIFY])
+def test_whoever_tries_one_number_after_the_other_is_held_back(phone: Phone, path: str) -> None:
     patient, number = phone.login()
+    others = [guess for guess in range(1, MOST + 50) if guess != number]
 
-    for _ in range(10):
-        must_be_problem(phone.verify(patient, number + 1), 403, "number-wrong")
+    def guess(guessed: int) -> tuple[int, str]:
+        given = {"patientId": patient, "queueNumber": guessed}
+        headers = {"X-Forwarded-For": phone.address}
+        if path == VERIFY:
+            answer = phone.post(VERIFY, {**given, "clinic": "lab"})
+        else:
+            answer = phone.client.ask(f"{path}?{urlencode(given)}", headers=headers)
+        return answer.status, answer.json["code"]
 
-    must_be_told_to_wait(phone.verify(patient, number + 1), "pin", seconds=QUARTER_SECONDS)
+    told = [guess(guessed) for guessed in others]
+
+    refusal = (403, "number-wrong") if path == VERIFY else (404, "unknown-visit")
+    assert told == [refusal] * MOST + [(429, "quota-exceeded")] * (len(others) - MOST)
+
+
+def test_one_visitors_failures_hold_back_nobody_else_who_has_a_link(phone: Phone) -> None:
+    """With a link of their own, somebody tries what cannot be, and then what is wrong; others go on by their links."""
+    guesser, victim = phone.begin(), phone.begin()
+    elsewhere = [phone.finish(guesser, queue="eye").json["code"] for _ in range(MOST + 5)]
+    wrong = [phone.finish(guesser, pin="0000").json["code"] for _ in range(6)]
+
+    assert elsewhere == ["not-in-plan"] * (MOST + 5)
+    assert wrong == ["pin-wrong"] * 5 + ["visit-locked"]
+    assert phone.finish(victim, pin=phone.pin()).status == 200
+    phone.fail()
+    assert phone.finish(phone.begin(), pin=phone.pin()).status == 200
+
+
+def test_staff_see_that_pins_are_guessed(phone: Phone) -> None:
+    phone.pin()
+    for number in range(31):
+        phone.post(DONE, {"clinic": "lab", "user": f"nobody {number}", "pin": "0000"})
+
+    assert "pin.warned" in phone.events()
 
 
 def test_a_hall_that_types_the_right_pin_at_once_is_held_back_by_nothing(server: DawrServer, phone: Phone) -> None:
@@ -155,6 +197,25 @@ def test_a_retry_of_what_was_done_is_answered_although_the_address_is_held_back(
 
     assert (again.status, again.body, again.headers["idempotency-replayed"]) == (200, first.body, "true")
     must_be_told_to_wait(phone.verify(patient, number, pin, key=f"other-{key}"), "pin", seconds=QUARTER_SECONDS)
+
+
+def test_a_retry_costs_no_join_while_the_address_is_held_back(phone: Phone) -> None:
+    patient, number = phone.login()
+    pin, key = phone.pin(), f"free-{phone.address}"
+    phone.verify(patient, number, pin, key=key)
+    phone.fail()
+    left = joins_left(phone)
+
+    again = [phone.verify(patient, number, pin, key=key).status for _ in range(3)]
+
+    assert again == [200] * 3
+    assert joins_left(phone) == left - 1
+
+
+def joins_left(phone: Phone) -> int:
+    """Join once, and return how many more joins the answer's header promises."""
+    entered = phone.post("/api/v1/queue/enter", {"clinic": "lab", "user": a_patient_id()})
+    return int(entered.headers["ratelimit"].split(";")[1].removeprefix("r="))
 
 
 def test_where_nothing_is_limited_nobody_is_held_back(client: Client) -> None:

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dawr.observe.access_log import AccessLog, NoAccessLog
+from dawr.reliability import correlation
 from tests.running import Client, DawrServer
 
 AT_NOON = 1_790_000_000_123_456_789
@@ -92,11 +93,17 @@ def test_a_person_who_watches_reads_one_plain_line() -> None:
 
     log.record("GET", "/health/live", 200, AT_NOON - 2_500_000, "abc")
     log.record("POST", "/x", 201, AT_NOON, "def", "staff:7")
+    with correlation.within("ghi"):
+        correlation.stand_at(correlation.Trace("4b" * 16, "00" * 7 + "01"))
+        log.record("POST", "/x", 201, AT_NOON, "ghi")
+        log.record("POST", "/x", 400, AT_NOON, "of-another-request")
     log.flush()
 
     assert b"".join(written.pieces) == (
         b"2026-09-21T14:13:20.123Z GET /health/live 200 2.5 ms abc\n"
         b"2026-09-21T14:13:20.123Z POST /x 201 0.0 ms def staff:7\n"
+        b"2026-09-21T14:13:20.123Z POST /x 201 0.0 ms ghi 4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b4b\n"
+        b"2026-09-21T14:13:20.123Z POST /x 400 0.0 ms of-another-request\n"
     )
 
 

@@ -16,6 +16,7 @@ from dawr.stores.postgres import PostgresStore
 from dawr.stores.sqlite import SqliteStore
 from tests.stores.databases import PostgresDatabase, SqliteDatabase, wall_clock
 
+LOG_SECRET = b"the secret of a test's log lines"
 KINDS = ("sqlite", "sqlite3", "postgres", "dawr-sqlite", "dawr-postgres")
 
 

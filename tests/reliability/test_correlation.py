@@ -276,6 +276,21 @@ def test_a_line_of_pythons_own_logging_says_it_too() -> None:
     assert lines.getvalue().splitlines() == ["- before", "abc during"]
 
 
+def test_a_log_line_has_the_trace_of_its_own_request_only() -> None:
+    correlation.begin([(b"x-correlation-id", b"abc"), (b"traceparent", TRACEPARENT)], new)
+    record = logging.makeLogRecord({})
+
+    own = correlation.add_to_log_line(None, "info", {})
+    of_another = correlation.add_to_log_line(None, "info", {"correlation_id": "def"})
+    correlation.CorrelationFilter().filter(record)
+    with correlation.within("of-a-row"):
+        later = correlation.add_to_log_line(None, "info", {})
+
+    assert own == {"correlation_id": "abc", "trace_id": TRACE_ID}
+    assert (of_another, later) == ({"correlation_id": "def"}, {"correlation_id": "of-a-row"})
+    assert vars(record)["trace_id"] == TRACE_ID
+
+
 def test_a_worker_acts_on_behalf_of_the_request_whose_row_it_works_on() -> None:
     correlation.begin([(b"x-correlation-id", b"its-own"), (b"traceparent", TRACEPARENT)], new)
 

@@ -12,7 +12,7 @@ import pytest
 
 from dawr.reliability.idempotency import Idempotency, InProgress, Reply
 from tests.builders import DrivenClock
-from tests.reliability.backends import Backend
+from tests.reliability.backends import LOG_SECRET, Backend
 from tests.reliability.holder import CLAIM, LEASE_MS
 from tests.stores.databases import wall_clock
 
@@ -61,13 +61,13 @@ async def test_a_claim_whose_holder_was_killed_is_taken_over_once_after_its_leas
     async with holder(backend) as process:
         process.kill()
         await process.wait()
-    services = [Idempotency(await backend.open(), clock, patience_ms=0) for _ in range(4)]
+    services = [Idempotency(await backend.open(), clock, secret=LOG_SECRET, patience_ms=0) for _ in range(4)]
     for service in services:
         with pytest.raises(InProgress):
             await service.run(CLAIM, work)
 
     clock.advance(ms=LEASE_MS + 60_000)
-    patient = [Idempotency(service.records, clock, patience_ms=20_000) for service in services]
+    patient = [Idempotency(service.records, clock, secret=LOG_SECRET, patience_ms=20_000) for service in services]
     replies = await asyncio.gather(*(patient[n % 4].run(CLAIM, work) for n in range(100)))
 
     assert times == {"done": 1}
@@ -82,7 +82,7 @@ async def test_a_holder_that_was_frozen_past_its_lease_changes_nothing_when_it_t
 
     async with holder(backend) as process:
         process.send_signal(signal.SIGSTOP)
-        idempotency = Idempotency(await backend.open(), clock)
+        idempotency = Idempotency(await backend.open(), clock, secret=LOG_SECRET)
         assert await idempotency.run(CLAIM, work) == DONE
 
         process.send_signal(signal.SIGCONT)

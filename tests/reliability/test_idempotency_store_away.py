@@ -11,6 +11,7 @@ import pytest
 from dawr.reliability.idempotency import Claim, ClaimLost, Idempotency, InProgress, Reply
 from dawr.reliability.sqlite_records import SqliteRecords
 from tests.builders import DrivenClock
+from tests.reliability.backends import LOG_SECRET
 
 CLAIM = Claim.of({"amount": 5}, scope="payments", key="k-1")
 DONE = Reply(201, b"paid")
@@ -58,7 +59,7 @@ def clock() -> DrivenClock:
 
 @pytest.fixture
 def idempotency(records: SqliteRecords, clock: DrivenClock) -> Idempotency:
-    return Idempotency(records, clock, patience_ms=0)
+    return Idempotency(records, clock, secret=LOG_SECRET, patience_ms=0)
 
 
 async def test_work_that_was_done_but_could_not_be_stored_is_not_repeated_before_its_lease_is_over(

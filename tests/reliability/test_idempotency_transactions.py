@@ -16,7 +16,7 @@ from dawr.reliability.postgres_records import PostgresTransaction
 from dawr.reliability.records import NotInTransaction, OpenTransaction
 from dawr.reliability.sqlite_records import SqliteTransaction
 from tests.builders import DrivenClock
-from tests.reliability.backends import Backend, connect_sqlite3
+from tests.reliability.backends import LOG_SECRET, Backend, connect_sqlite3
 
 CLAIM = Claim.of({"room": 7}, scope="bookings", key="k-1")
 DONE = Reply(201, b"booked")
@@ -132,7 +132,7 @@ def app(driver: str, backend: Backend) -> App:
 
 @pytest.fixture
 async def idempotency(backend: Backend, clock: DrivenClock) -> Idempotency:
-    return Idempotency(await backend.open(), clock, patience_ms=0)
+    return Idempotency(await backend.open(), clock, secret=LOG_SECRET, patience_ms=0)
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ def clock() -> DrivenClock:
 
 @pytest.fixture
 async def patient(backend: Backend, clock: DrivenClock) -> Idempotency:
-    return Idempotency(await backend.open(), clock, patience_ms=20_000)
+    return Idempotency(await backend.open(), clock, secret=LOG_SECRET, patience_ms=20_000)
 
 
 async def book(app: App, idempotency: Idempotency, claim: Claim = CLAIM) -> Reply:

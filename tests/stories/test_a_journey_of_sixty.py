@@ -170,6 +170,7 @@ class Morning:
             self.typing(person, desk, number + 1, desk.pin),
             status=403,
         )
+        self.failures += 1
 
     def fail(self, code: str, person: Person, desk: Desk, number: int, pin: str) -> None:
         path, given = "/api/v1/patient/verify-pin", self.typing(person, desk, number, pin)
@@ -178,9 +179,12 @@ class Morning:
         self.failures += 1
 
     def be_locked_out(self, person: Person, desk: Desk, number: int, foreign: str) -> None:
+        """By their own link: by id and number nobody is locked."""
+        path = f"/v1/visits/{person.link}/finish-stage"
         for turn in range(5):
             code, pin = ("pin-wrong", self.nobodys_pin()) if turn % 2 else ("pin-of-another-clinic", foreign)
-            self.fail(code, person, desk, number, pin)
+            self.clinic.refuses(code, path, {"queue": desk.queue, "pin": pin}, status=403)
+            self.failures += 1
         right = self.typing(person, desk, number, desk.pin)
         self.clinic.refuses("visit-locked", "/api/v1/patient/verify-pin", right, status=403)
         unlock = {"patientId": person.id, "action": "unlock"}

@@ -27,7 +27,7 @@ from tests.stories.traffic_chaos import (
 )
 from tests.stories.traffic_load import Load
 
-PATHS = ["/health/live", "/v1/venues/clinic?n={number}", "/api/v1/queue/status?clinic=lab", "/nowhere/{number}"]
+PATHS = ["/favicon.ico", "/v1/venues/clinic?n={number}", "/api/v1/queue/status?clinic=lab", "/nowhere/{number}"]
 POISONED, REDELIVERED, COPIES = 0.01, 0.10, 4
 TRIES = 4
 ON = {"DAWR_TRAFFIC": "on", "DAWR_TRAFFIC_BATCH_SECONDS": "1"}

@@ -20,7 +20,7 @@ from tests.stories.traffic_load import Load
 
 FEW = 1000
 ON = {"DAWR_TRAFFIC": "on", "DAWR_TRAFFIC_BATCH_SECONDS": "1"}
-LIVE = ["/health/live"]
+LIVE = ["/favicon.ico"]
 """What is asked for: it needs no database."""
 
 

@@ -18,7 +18,6 @@ from typing import Any
 import argon2
 import msgspec
 
-from dawr import __version__
 from dawr.bootstrap.installation import Dawr
 from dawr.bootstrap.system import SystemIds
 from dawr.domain.staff import ROLES
@@ -26,6 +25,7 @@ from dawr.domain.venue import Venue, VenueId
 from dawr.engine.clockwork import sweep
 from dawr.stores.migrations import known
 from dawr.stores.session import all_statements
+from dawr.version import RELEASE
 from tests.builders import MONDAY_AT_TEN, DrivenClock
 from tests.doors.restaurant import restaurant_document
 from tests.running import Answer, Client
@@ -269,7 +269,7 @@ async def _settle(dawr: Dawr) -> None:
 
 async def dumped(database: Database) -> str:
     """The schema as the migrations made it, and every row."""
-    text = [f"-- A filled database of Dawr {__version__}, made by tests/upgrade/fill.py. Never edited."]
+    text = [f"-- A filled database of Dawr {RELEASE}, made by tests/upgrade/fill.py. Never edited."]
     text.append(all_statements(database.dialect)["create_migrations"].rstrip().rstrip(";") + ";")
     text += [migration.sql.strip() for migration in known(database.dialect)]
     text.append("DELETE FROM installation;")
@@ -314,7 +314,7 @@ def _literal(dialect: str, value: object) -> str:
 
 async def make(database: Database) -> Sample:
     sample = await filled(database)
-    (HERE / f"{__version__}.{database.dialect}.sql").write_text(await dumped(database), encoding="utf-8")
+    (HERE / f"{RELEASE}.{database.dialect}.sql").write_text(await dumped(database), encoding="utf-8")
     return sample
 
 
@@ -324,7 +324,7 @@ def main() -> None:
     with server_directory() as place, PostgresServer(place) as server, server.lend_database() as url:
         assert asyncio.run(make(PostgresDatabase(url))) == sample
     known_of_it = msgspec.json.format(msgspec.json.encode(sample), indent=2)
-    (HERE / f"{__version__}.json").write_bytes(known_of_it + b"\n")
+    (HERE / f"{RELEASE}.json").write_bytes(known_of_it + b"\n")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Every answer of the server is counted once, and leaves only when it was written down: whole, pipelined, cut off."""
 
+import json
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from tests.cli.databases import rows_of
 from tests.running import Client, DawrServer, dawr, eventually, set_up, venue_document
 
 GET = b"GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n"
+GZIPPED = b"POST /v1/venues HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n"
 GARBAGE = b"\x16\x03\x01 garbage\r\n\r\n"
 
 
@@ -102,7 +104,24 @@ def test_a_stream_counts_once_when_it_ends(server: DawrServer, data: Path) -> No
 
     eventually(lambda: ledger(data)["stored"] == before["stored"] + 2)
     assert ledger(data)["answered"] == ledger(data)["spooled"]
-    assert outcomes(data)["/v1/events", 200, "ok"] >= 1
+    assert outcomes(data)["/v1/events", 200, "stream"] >= 1
+    timed = "SELECT sum(requests) = sum(streams), sum(sum_us), max(max_us) FROM traffic_hours WHERE path = '/v1/events'"
+    assert rows_in(data, timed) == [(1, 0, 0)]
+    assert rows_in(data, "SELECT count(*) FROM traffic_buckets WHERE path = '/v1/events'") == [(0,)]
+
+
+def test_what_a_client_got_wrong_is_no_error_of_ours(server: DawrServer, data: Path) -> None:
+    """Enough of them to be a critical error rate, if they were errors."""
+    before = ledger_when_there(data)
+
+    refused = [statuses_in(everything(server.port, GZIPPED)) for _ in range(80)]
+
+    assert refused == [[b"501"]] * 80
+    eventually(lambda: ledger(data)["stored"] == before["stored"] + 80)
+    assert outcomes(data)["-", 501, "refused"] >= 80
+    assert rows_in(data, "SELECT sum(errors) FROM traffic_minutes") == [(0,)]
+    status = json.loads(dawr("traffic", "status", "--data", data / "data", "--json").said)
+    assert status["errors"] == 0
 
 
 def test_a_refusal_by_a_rule_is_no_error_whatever_its_status(server: DawrServer, data: Path) -> None:

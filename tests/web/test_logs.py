@@ -45,7 +45,7 @@ def test_whatever_happens_in_a_queue_is_a_line_with_the_id_of_the_request_that_c
         staff = client.post("/v1/login", {"username": "demo", "password": "a long walk"}).json["session"]
         client.post("/api/v1/queue/enter", {"clinic": "lab", "user": "Amna"}, x_correlation_id="joining")
         client.post("/v1/queues/clinic:lab/call-next", {}, bearer=staff, x_correlation_id="calling")
-        client.post("/api/v1/queue/done", {"clinic": "lab", "user": "Amna"}, x_correlation_id="ending")
+        client.post("/api/v1/queue/done", {"clinic": "lab", "user": "Amna"}, bearer=staff, x_correlation_id="ending")
         client.post("/v1/queues/clinic:xray/pause", {}, bearer=staff, x_correlation_id="pausing")
         for _ in range(2):
             client.post("/api/v1/queue/enter", {"clinic": "lab", "user": "B"}, key="k", x_correlation_id="again")
@@ -59,7 +59,7 @@ def test_whatever_happens_in_a_queue_is_a_line_with_the_id_of_the_request_that_c
         {
             "event": "queue.status_changed",
             "kind": "ticket.finished",
-            "actor": "visitor",
+            "actor": "staff",
             "correlation_id": "ending",
             **ticket,
         },
@@ -78,6 +78,37 @@ def test_whatever_happens_in_a_queue_is_a_line_with_the_id_of_the_request_that_c
     assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", line["at"]) for line in lines)
     replays = [line for line in lines_of(demo) if line["event"] == "idempotency.replayed"]
     assert [(line["route"], line["correlation_id"]) for line in replays] == [("/api/v1/queue/enter", "again")]
+
+
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+TRACEPARENT = f"00-{TRACE}-00f067aa0ba902b7-01"
+
+
+def test_every_line_of_a_traced_request_has_the_id_of_its_trace(tmp_path: Path) -> None:
+    entering = {"clinic": "lab", "user": "Amna"}
+    with DawrServer(tmp_path, "demo", "--data", tmp_path / "data") as demo, Client(demo.url) as client:
+        for _ in range(2):
+            client.post("/api/v1/queue/enter", entering, key="k", x_correlation_id="traced", traceparent=TRACEPARENT)
+        client.post("/api/v1/queue/enter", {"clinic": "no"}, x_correlation_id="refused", traceparent=TRACEPARENT)
+        client.post("/api/v1/queue/enter", {"clinic": "lab", "user": "B"}, x_correlation_id="untraced")
+        for number, wrong in enumerate(NO_TRACEPARENTS):
+            client.post("/api/v1/queue/enter", entering, x_correlation_id=f"wrong-{number}", traceparent=wrong)
+
+    lines = [line for line in lines_of(demo) if "correlation_id" in line]
+    traced = [line["event"] for line in lines if line.get("trace_id") == TRACE]
+    assert traced == ["queue.joined", "request", "idempotency.replayed", "request", "request"]
+    assert {line["correlation_id"] for line in lines if "trace_id" in line} == {"traced", "refused"}
+    assert {"untraced", "wrong-0"} < {line["correlation_id"] for line in lines}
+
+
+NO_TRACEPARENTS = (
+    TRACEPARENT[:-1],
+    TRACEPARENT.upper(),
+    f"ff{TRACEPARENT[2:]}",
+    f"00-{'0' * 32}-00f067aa0ba902b7-01",
+    f"00-{TRACE}-{'0' * 16}-01",
+    f"{TRACEPARENT}-extra",
+)
 
 
 def test_every_change_of_a_set_up_is_a_line_too(tmp_path: Path) -> None:
@@ -115,6 +146,7 @@ async def ask(
     path: str,
     app: Any = None,  # noqa: ANN401 - any ASGI app
     when_sent: Callable[[], object] = lambda: None,
+    *more_headers: tuple[bytes, bytes],
 ) -> int:
     sent: list[Mapping[str, Any]] = []
 
@@ -131,7 +163,7 @@ async def ask(
         "scheme": "http",
         "path": path,
         "query_string": b"",
-        "headers": [(b"content-type", b"application/json"), (b"x-correlation-id", ID.encode())],
+        "headers": [(b"content-type", b"application/json"), (b"x-correlation-id", ID.encode()), *more_headers],
         "client": ("127.0.0.1", 5),
     }
     await (app or bootstrap.web_app(dawr, log))(scope, receive, send)
@@ -158,6 +190,18 @@ async def test_what_we_cannot_do_is_an_error_at_the_level_of_warnings(
         "correlation_id": ID,
     }
     assert errors == ([expected] if shown else [])
+
+
+async def test_an_error_of_a_traced_request_has_the_id_of_its_trace(tmp_path: Path) -> None:
+    written = Written()
+    async with a_clinic(tmp_path, written) as dawr:
+        app = bootstrap.web_app(dawr, written.log)
+        await dawr.engine.stop()
+        traceparent = (b"traceparent", TRACEPARENT.encode())
+        assert await ask(dawr, written.log, "/api/v1/queue/enter", app, lambda: None, traceparent) == 503
+
+    errors = [line for line in written.events() if line["event"] == "api.error"]
+    assert [line["trace_id"] for line in errors] == [TRACE]
 
 
 async def test_what_a_caller_did_wrong_is_no_error_of_ours(tmp_path: Path) -> None:

@@ -10,11 +10,11 @@ import pytest
 from dawr import bootstrap
 from dawr.stores.sqlite import SqliteStore
 from dawr.web.server.answering import LARGEST_PIECE
-from dawr.web.server.protocol import MOST_BEHIND, UNREAD_SECONDS, WRITE_BUFFER, HttpProtocol
+from dawr.web.server.protocol import MIN_BODY_PIECE_BYTES, MOST_BEHIND, UNREAD_SECONDS, WRITE_BUFFER, HttpProtocol
 from dawr.web.server.shared import BEHIND_PER_TICK
 from tests.builders import DrivenClock
 from tests.serving import installed, quiet
-from tests.web.serving import GET, POST, Echo, Served, Slow, Wire, serving, until
+from tests.web.serving import CHUNKED, GET, POST, Echo, Served, Slow, Wire, serving, until
 
 MORE_THAN_A_BUFFER = 4_000
 LARGE_DOCUMENT = b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -201,3 +201,62 @@ async def test_whoever_is_refused_while_they_still_send_hears_why(pages: Served)
 def tick(served: Served) -> bool:
     served.server._shared.tick()
     return True
+
+
+@pytest.mark.parametrize("unit", [b"\r\n\r\n", b"0\r\n\r\n"])
+@pytest.mark.parametrize("chunked", [False, True])
+async def test_a_body_full_of_ends_of_heads_is_parsed_in_large_pieces(
+    monkeypatch: pytest.MonkeyPatch, *, unit: bytes, chunked: bool
+) -> None:
+    pieces: list[int] = []
+    parse = HttpProtocol._parse
+
+    def count_and_parse(self: HttpProtocol, data: bytes) -> None:
+        pieces.append(len(data))
+        parse(self, data)
+
+    monkeypatch.setattr(HttpProtocol, "_parse", count_and_parse)
+    body = unit * (1024 * 1024 // len(unit))
+    async with serving(Echo) as served, await Wire.to(served) as wire:
+        if chunked:
+            await wire.say(CHUNKED + b"%x\r\n" % len(body) + body + b"\r\n0\r\n\r\n")
+        else:
+            await wire.say(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        await wire.say(GET)
+
+        assert (await wire.hear())[2] == body
+        assert (await wire.hear())[2] == b"nothing"
+        assert served.statuses() == [200, 200]
+    # Each read ends in a piece that may be short, and the smallest read is a system's matter.
+    assert sum(size >= MIN_BODY_PIECE_BYTES for size in pieces) > len(pieces) / 2
+    assert len(pieces) < len(body) / MIN_BODY_PIECE_BYTES * 2
+
+
+async def test_empty_lines_before_a_request_are_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    pieces: list[bytes] = []
+    parse = HttpProtocol._parse
+
+    def count_and_parse(self: HttpProtocol, data: bytes) -> None:
+        pieces.append(data)
+        parse(self, data)
+
+    monkeypatch.setattr(HttpProtocol, "_parse", count_and_parse)
+    async with serving(Echo) as served, await Wire.to(served) as wire:
+        await wire.say(b"\r\n\r\n" * 2000 + GET + b"\r\n" * 3000 + GET)
+
+        assert (await wire.hear())[2] == (await wire.hear())[2] == b"nothing"
+        assert len(pieces) < 100
+
+
+async def test_many_requests_are_answered_in_order_wherever_the_reads_are_cut() -> None:
+    """A read may end within a head, or between the four bytes that end one."""
+    sent = POST + b"hello" + GET * 3 + POST + b"\r\n\r\n" + b"x" + GET * 4
+    async with serving(Echo) as served:
+        for cut in range(len(POST) + 5, len(POST) + 5 + len(GET)):
+            async with await Wire.to(served) as wire:
+                await wire.say(sent[:cut])
+                assert (await wire.hear())[2] == b"hello"
+                await wire.say(sent[cut:])
+
+                heard = [(await wire.hear())[2] for _ in range(8)]
+                assert heard == [b"nothing"] * 3 + [b"\r\n\r\nx"] + [b"nothing"] * 4

@@ -22,6 +22,7 @@ from dawr.ports.faults import (
     StoreAway,
     StoreDamaged,
     StoreFault,
+    StoreMissing,
     Unstorable,
 )
 from dawr.reliability.idempotency import ClaimLost, InProgress, KeyReused, Reply
@@ -83,6 +84,12 @@ STATUSES: list[tuple[Exception, int, str, bool]] = [
     (errors.QueueFull("lab", 20, 10), 409, "queue-full", False),
     (errors.TooManyVenues(50), 409, "too-many-venues", False),
     (errors.JoinedTooOften("+97433001122", 3, again_seconds=60), 429, "quota-exceeded", True),
+    (
+        errors.PinTriedTooOften("29012345678", most=5, window_seconds=900, again_seconds=600),
+        429,
+        "pin-tries-used-up",
+        True,
+    ),
     (errors.InvalidValue("user", "visitor-empty"), 422, "invalid-value", False),
     (KeyReused(), 422, "idempotency-key-reused", False),
     (InProgress(), 409, "idempotency-in-progress", True),
@@ -92,6 +99,7 @@ STATUSES: list[tuple[Exception, int, str, bool]] = [
     (StoreAway(INSIDE), 503, "store-away", True),
     (ClockUntrusted(), 503, "clock-untrusted", True),
     (StoreDamaged("The file is damaged."), 503, "store-damaged", False),
+    (StoreMissing("The file was removed."), 503, "store-missing", False),
     (OutcomeUnknown(INSIDE), 503, "outcome-unknown", False),
     (Unstorable(INSIDE), 422, "unstorable", False),
     (BadRequest(415, "not-json"), 415, "not-json", False),

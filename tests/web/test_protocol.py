@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from dawr.web.server.protocol import IDLE_SECONDS, LARGEST_HEAD, LARGEST_REQUEST
+from dawr.web.server.protocol import HEAD_SECONDS, IDLE_SECONDS, LARGEST_HEAD, LARGEST_REQUEST, LAST_READ_SECONDS
 from tests.web.serving import CHUNKED, GET, POST, Echo, Served, Slow, Wire, must_be_refusal, serving, until
 
 
@@ -78,7 +78,7 @@ async def test_a_head_that_does_not_come_to_its_end_in_time_is_refused(sent: byt
     async with serving(Echo) as served, await Wire.to(served) as wire:
         await wire.say(sent)
         await until(lambda: bytes_heard(served) == len(sent))
-        served.pass_seconds(14)
+        served.pass_seconds(HEAD_SECONDS - 1)
         assert served.statuses() == []
         served.pass_seconds(1)
 
@@ -87,9 +87,31 @@ async def test_a_head_that_does_not_come_to_its_end_in_time_is_refused(sent: byt
         assert served.statuses() == [408]
 
 
+async def test_half_sent_heads_hold_no_connection_for_longer_than_a_head_may_take() -> None:
+    """Also if the clients do not close: each has the time to read that it was late."""
+    async with serving(Echo) as served:
+        wires = [await Wire.to(served) for _ in range(50)]
+        half = b"GET / HTTP/1.1\r\nHost: x\r\nX: y"
+        for wire in wires:
+            await wire.say(half)
+        await until(lambda: bytes_heard(served) == 50 * len(half))
+
+        served.pass_seconds(HEAD_SECONDS)
+        assert served.statuses() == [408] * 50
+        for wire in wires:
+            must_be_refusal(await wire.hear(), 408, "request-timeout")
+        served.pass_seconds(LAST_READ_SECONDS)
+
+        assert all(connection.transport.is_closing() for connection in served.server.server_state.connections)
+        await until(lambda: served.connections() == 0)
+        assert (HEAD_SECONDS, LAST_READ_SECONDS) == (10, 2)
+        for wire in wires:
+            await wire.close()
+
+
 async def test_a_request_that_comes_byte_by_byte_has_no_more_time_than_another() -> None:
     async with serving(Echo) as served, await Wire.to(served) as wire:
-        for heard, byte in enumerate(GET[:15], start=1):
+        for heard, byte in enumerate(GET[:HEAD_SECONDS], start=1):
             await wire.say(bytes([byte]))
             await until(lambda heard=heard: bytes_heard(served) == heard)  # type: ignore[misc] # a default that mypy cannot type
             served.pass_seconds(1)

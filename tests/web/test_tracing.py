@@ -187,7 +187,7 @@ async def test_an_error_of_ours_is_marked_as_one_and_a_refusal_is_not(tmp_path: 
 async def test_a_batch_that_failed_says_so() -> None:
     traces = traced()
 
-    traces.instruments.ran(Batch(1, 0.01, [], [Trace(TRACE, PARENT, 1)], fault=StoreAway("gone")))
+    traces.instruments.ran(Batch(1, 0.01, [], [("abc", Trace(TRACE, PARENT, 1))], fault=StoreAway("gone")))
 
     (batch,) = traces.spans("batch")
     assert batch.status.status_code == StatusCode.ERROR

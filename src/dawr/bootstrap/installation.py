@@ -21,6 +21,7 @@ from dawr.bootstrap.system import SystemIds, correlation_id, now, ticks
 from dawr.bootstrap.traffic import Traffic, traffic_of
 from dawr.bootstrap.works import works_of
 from dawr.domain import Origin, Venue, VenueId
+from dawr.domain.venue import VenueLimits
 from dawr.engine.clockwork import repair_day, reset
 from dawr.engine.engine import Engine
 from dawr.engine.lane import Cached, Listener
@@ -93,10 +94,10 @@ class Dawr(msgspec.Struct, frozen=True, kw_only=True):
         """Make the venue, or change the one that has its slug."""
         existing = (await self.store.venues_called(venue.slug)).get(venue.slug)
         if existing is not None:
-            await self.engine.do(existing, SetUp(venue), origin=COMMAND_LINE)
+            await self.engine.do(existing, SetUp(venue, self.accounts.venue_limits), origin=COMMAND_LINE)
             self.engine.look_again()
             return existing
-        made = await create_venue(self.store, now, self.ids, venue)
+        made = await create_venue(self.store, now, self.ids, venue, limits=self.accounts.venue_limits)
         self.engine.meet(made)
         return made.id
 
@@ -292,4 +293,7 @@ def _accounts_of(
         idle_ms=settings.session_idle_hours * MS_PER_HOUR,
         session_ms=settings.session_hours * MS_PER_HOUR,
         most_venues=settings.most_venues_per_account,
+        venue_limits=VenueLimits(
+            settings.max_queues_per_venue, settings.max_desks_per_venue, settings.max_journeys_per_venue
+        ),
     )

@@ -30,6 +30,7 @@ async def opened(settings: Settings) -> AsyncIterator[Store]:
             directory.lock()
             stack.callback(directory.unlock)
             make_private(directory.database)
+            directory.remember_database()
         store = await _store_of(settings)
         stack.push_async_callback(store.close)
         yield store
@@ -40,6 +41,7 @@ async def reading(settings: Settings) -> AsyncIterator[Store]:
     """The store for a tool that only reads, also while a server writes."""
     directory = DataDirectory(Path(settings.data))
     if not settings.database_url and not directory.database.exists():
+        directory.must_be_whole()
         raise DataDirectoryUnfit(
             f"There is no database in {directory.path} yet: `dawr serve` makes one. "
             "If yours is elsewhere, say where with --data or DAWR_DATA."

@@ -5,6 +5,7 @@ import socket
 import ssl
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from time import time_ns
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from dawr.bootstrap.fitness import environment
 from dawr.bootstrap.installation import Dawr
 from dawr.bootstrap.system import correlation_id, ticks
 from dawr.bootstrap.tls import tls_of
+from dawr.domain.session_code import SessionCodes
 from dawr.observe import logs, tracing
 from dawr.observe.access_log import AccessLog
 from dawr.observe.instruments import Instruments
@@ -28,6 +30,7 @@ from dawr.web.known_links import KnownLinks
 from dawr.web.limits import Limits
 from dawr.web.metrics import ByPort, MetricsEndpoint
 from dawr.web.routes import Parts
+from dawr.web.server.addresses import AddressConnections
 from dawr.web.server.server import Server, listen, url_of
 from dawr.web.table import ROUTES
 
@@ -84,6 +87,7 @@ def _parts_of(dawr: Dawr) -> Parts:
         auth=auth,
         limits=limits,
         links=KnownLinks(dawr.engine),
+        codes=SessionCodes(dawr.prepared.secret),
         clients=clients,
         settings=settings,
         shared=dawr.shared,
@@ -133,7 +137,18 @@ def web_server(dawr: Dawr, listeners: Listeners, ready: Callable[[str], None]) -
         ready=ready,
         stopping=dawr.hub.close,
         collecting=collecting,
+        addresses=connections_of(dawr),
     )
+
+
+def connections_of(dawr: Dawr) -> AddressConnections | None:
+    """Count the connections of an address; not in load runs, which have all their connections from one."""
+    settings = dawr.settings
+    if settings.rate_limits == "off":
+        return None
+    hits = Hits(ticks, secrets.token_bytes(32), count=dawr.instruments.metrics.limit_hit)
+    clients = Clients(networks(settings.trusted_proxies))
+    return AddressConnections(settings.max_connections_per_address, clients, partial(hits.note, "connections"))
 
 
 def collecting_of(dawr: Dawr) -> RequestCollector | None:

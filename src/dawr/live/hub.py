@@ -301,7 +301,7 @@ class Hub:
         for ticket in tickets.found:
             key = ticket.open_key or ""
             is_lost = following.has_ended(ticket, feed.venue_id) or was_adopted(ticket, tickets.version, feed.ring)
-            if key in following.strangers and not is_lost:
+            if key in following.strangers and not ticket.is_planned and not is_lost:
                 followed = following.follow(ticket, tickets.version, feed.ring)
                 standing = followed.standing(feed.venue, following.line)
                 for watcher, form in following.strangers.pop(key).items():

@@ -89,13 +89,14 @@ async def _find_name(past: Past, feed: Feed, wish: Wish, follow: FollowName) -> 
         theirs = [ticket for ticket in gone.found if _is_known_as(ticket, follow.open_key)]
         tickets = Tickets(max(tickets.version, gone.version), [*theirs, *tickets.found])
         await feed.hear_of(tickets.version)
-    still = [ticket for ticket in tickets.found if not was_adopted(ticket, tickets.version, feed.ring)]
+    singles = [ticket for ticket in tickets.found if not ticket.is_planned]
+    still = [ticket for ticket in singles if not was_adopted(ticket, tickets.version, feed.ring)]
     return Found(lines, Tickets(tickets.version, still))
 
 
 def _is_known_as(ticket: Ticket, key: str) -> bool:
     """By name alone nobody learns of a visit that has a plan."""
-    return ticket.stage is None and open_key(ticket.queue_id, ticket.visitor) == key
+    return not ticket.is_planned and open_key(ticket.queue_id, ticket.visitor) == key
 
 
 def _ended(missed: Iterable[Published], queue_id: QueueId) -> list[TicketId]:

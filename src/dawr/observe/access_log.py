@@ -11,6 +11,7 @@ import msgspec
 
 from dawr.observe.log_buffer import LogBuffer
 from dawr.reliability.asgi import METHODS, OTHER_METHOD, known_method
+from dawr.reliability.correlation import trace_id_of
 
 NO_ROUTE = "-"
 
@@ -28,24 +29,29 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="event", t
     correlation_id: str
     actor: str | None = None
     bytes: int | None = None
+    trace_id: str | None = None
 
 
-class Replayed(msgspec.Struct, frozen=True, tag_field="event", tag="idempotency.replayed", gc=False):
+class Replayed(
+    msgspec.Struct, frozen=True, omit_defaults=True, tag_field="event", tag="idempotency.replayed", gc=False
+):
     """The key stays out of it: whoever has the key has the answer."""
 
     at: str
     level: Literal["info"]
     route: str
     correlation_id: str
+    trace_id: str | None = None
 
 
-class Failed(msgspec.Struct, frozen=True, tag_field="event", tag="api.error", gc=False):
+class Failed(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="event", tag="api.error", gc=False):
     at: str
     level: Literal["warning"]
     route: str
     status: int
     code: str
     correlation_id: str
+    trace_id: str | None = None
 
 
 def _not_counted(*_: str | int) -> None:
@@ -77,15 +83,16 @@ class AccessLog(LogBuffer):
         took = max(0, now - began)
         method = method if method in METHODS else OTHER_METHOD
         self.count(method, route, status, took)
-        self.add(Line(self.at(now), "info", method, route, status, took // 10_000 / 100, correlation_id, actor, size))
+        ms, trace_id = took // 10_000 / 100, trace_id_of(correlation_id)
+        self.add(Line(self.at(now), "info", method, route, status, ms, correlation_id, actor, size, trace_id))
 
     def replayed(self, route: str, correlation_id: str) -> None:
         """A retry got the answer of the first try."""
-        self.add(Replayed(self.moment(), "info", route, correlation_id))
+        self.add(Replayed(self.moment(), "info", route, correlation_id, trace_id_of(correlation_id)))
 
     def failed(self, route: str, status: int, code: str, correlation_id: str) -> None:
         """What was asked is right, and we cannot do it now. A fault that nobody expected has a line of its own."""
-        self.add(Failed(self.moment(), "warning", route, status, code, correlation_id))
+        self.add(Failed(self.moment(), "warning", route, status, code, correlation_id, trace_id_of(correlation_id)))
 
 
 class NoAccessLog(AccessLog):

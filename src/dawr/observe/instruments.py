@@ -60,11 +60,11 @@ class Instruments:
             self.failed(batch.fault)
         self.metrics.ran(batch.size, batch.seconds)
         if self.tracing is not None:
-            self.tracing.ran(batch.traces, batch.size, batch.seconds, batch.fault)
+            self.tracing.ran([trace for _, trace in batch.traces], batch.size, batch.seconds, batch.fault)
         if batch.changed:
             self.metrics.committed(batch.changed)
             if self.log.shows_operations:
-                log_committed(self.log, batch.changed, self.metrics.name_of)
+                log_committed(self.log, batch, self.metrics.name_of)
 
     def published(self, events: Sequence[Event], now: int) -> None:
         """Events, to those who watch."""

@@ -106,7 +106,7 @@ def for_eyes(line: bytes) -> bytes:
     event, at = entry.pop("event"), entry.pop("at")
     if event == "request":
         words = [entry["method"], entry["route"], entry["status"], f"{entry['ms']} ms", entry["correlation_id"]]
-        words.append(entry.get("actor", ""))
+        words += [entry[name] for name in ("actor", "trace_id") if name in entry]
     else:
         words = [event, *(f"{name}={value}" for name, value in entry.items())]
     return " ".join([at, *words]).rstrip().encode("ascii") + b"\n"

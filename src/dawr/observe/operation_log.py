@@ -4,14 +4,14 @@ Who asked is told by kind only. No name, phone number, visitor or secret is in i
 needs to know finds the event by its venue and version.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Literal
 
 import msgspec
 
 from dawr.domain import Event, Ticket, TicketId, VenueId
 from dawr.observe.log_buffer import LogBuffer
-from dawr.ports import Changes
+from dawr.ports import Batch
 
 JOINED, CALLED, STATUS_CHANGED, VENUE_CHANGED = "queue.joined", "queue.called", "queue.status_changed", "venue.changed"
 EVENT_OF = {"ticket.issued": JOINED, "ticket.called": CALLED}
@@ -31,19 +31,22 @@ class Happened(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     label: str | None = None
     actor: str | None = None
     correlation_id: str | None = None
+    trace_id: str | None = None
 
 
-def log_committed(lines: LogBuffer, changed: Iterable[Changes], name_of: Callable[[VenueId], str]) -> None:
+def log_committed(lines: LogBuffer, batch: Batch, name_of: Callable[[VenueId], str]) -> None:
     """`name_of` says what a venue is called."""
     at = lines.moment()
-    for changes in changed:
+    trace_ids = {correlation_id: trace.trace_id for correlation_id, trace in batch.traces}
+    for changes in batch.changed:
         venue = name_of(changes.head.venue_id)
         tickets = {ticket.ticket_id: ticket for ticket in (*changes.new_tickets, *changes.changed_tickets)}
         for event in changes.events:
-            lines.add(_line(event, at, venue, tickets))
+            trace_id = trace_ids.get(event.correlation_id) if trace_ids else None
+            lines.add(_line(event, at, venue, tickets, trace_id))
 
 
-def _line(event: Event, at: str, venue: str, tickets: dict[TicketId, Ticket]) -> Happened:
+def _line(event: Event, at: str, venue: str, tickets: dict[TicketId, Ticket], trace_id: str | None) -> Happened:
     ticket = None if event.ticket_id is None else tickets.get(event.ticket_id)
     return Happened(
         EVENT_OF.get(event.kind) or (STATUS_CHANGED if event.kind.startswith(OF_A_QUEUE) else VENUE_CHANGED),
@@ -57,4 +60,5 @@ def _line(event: Event, at: str, venue: str, tickets: dict[TicketId, Ticket]) ->
         None if ticket is None else ticket.label,
         None if event.actor is None else event.actor.partition(":")[0],
         event.correlation_id,
+        trace_id,
     )

@@ -74,7 +74,8 @@ class Search(NamedTuple):
     first: queue, day, round, state, how many. `left_desk`: who was last changed at a desk and has gone from there, the
     latest first: desk, how many. `found`: who of a line waits, is held or missed their call, by a part of their label
     or name or the whole of what the door knows them by: queue, day, round, text, how many. `noted`: who of a line
-    has a visit with this in its note: queue, day, round, text, how many.
+    has a visit with this in its note: queue, day, round, text, how many. `finished_of`: a visitor's finished tickets
+    of a day, the latest first: visitor, day.
     """
 
     how: Literal[
@@ -90,6 +91,7 @@ class Search(NamedTuple):
         "left_desk",
         "found",
         "noted",
+        "finished_of",
     ]
     key: tuple[str | int, ...]
 
@@ -163,6 +165,8 @@ class Changes(msgspec.Struct):
     rows: dict[Kind[Any, Any], list[Any]] = msgspec.field(default_factory=dict)
     """New ones and changed ones, in the order in which they are saved."""
     redated: Redated | None = None
+    retried: tuple[int, int] | None = None
+    """Parked visits that are due after the first moment and up to the second one try again at the first."""
 
     @property
     def is_empty(self) -> bool:
@@ -180,8 +184,8 @@ class Batch(msgspec.Struct, frozen=True):
     seconds: float
     """From its lock to the end of its commit."""
     changed: list[Changes]
-    traces: list[Trace]
-    """Where those who asked stand in theirs."""
+    traces: list[tuple[str | None, Trace]]
+    """Correlation id and trace of each command whose request is part of a trace."""
     fault: Exception | None = None
     """Why nothing was stored."""
 

@@ -22,6 +22,7 @@ class StoreFault(Exception):
     ├── StoreAway        nothing was stored; try again later
     │   ├── ClockUntrusted
     │   └── StoreDamaged     and it stays so until it is restored
+    │       └── StoreMissing     its files were removed or replaced
     ├── OutcomeUnknown   the commit was sent and no answer came
     └── Unstorable       a row that the database will not take: never retry as it is
     """
@@ -37,6 +38,10 @@ class ClockUntrusted(StoreAway):
 
 class StoreDamaged(StoreAway):
     """The database is damaged: nothing can be stored until a backup is restored."""
+
+
+class StoreMissing(StoreDamaged):
+    """The files of the database were removed or replaced under the server: nothing can be stored."""
 
 
 class OutcomeUnknown(StoreFault):

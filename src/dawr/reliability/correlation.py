@@ -70,6 +70,15 @@ def current_trace() -> Trace | None:
     return _current.get()[1]
 
 
+def trace_id_of(correlation_id: str | None) -> str | None:
+    """Return the current trace's id if the current request has this correlation id.
+
+    On a pipelined connection the next request may be refused while the one before it is current.
+    """
+    current_id, trace = _current.get()
+    return None if trace is None or current_id != correlation_id else trace.trace_id
+
+
 def stand_at(trace: Trace) -> None:
     """For a tracing system: from here on this is the parent of the calls we make."""
     _current.set((current(), trace))
@@ -126,17 +135,20 @@ def within(correlation_id: str) -> Iterator[None]:
 
 
 class CorrelationFilter(logging.Filter):
-    """For Python's own logging: gives every record a `correlation_id`, `-` where there is no request."""
+    """A filter for Python's own logging: every record gets a `correlation_id` and a `trace_id`, or `-`."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         record.correlation_id = current() or "-"
+        record.trace_id = trace_id_of(current()) or "-"
         return True
 
 
 def add_to_log_line(_logger: object, _level: str, line: Message) -> Message:
-    """A structlog processor: every line of a request says which request it was."""
+    """A structlog processor: every line of a request says which request and trace it was."""
     if (correlation_id := current()) is not None:
         line.setdefault("correlation_id", correlation_id)
+        if (trace_id := trace_id_of(line["correlation_id"])) is not None:
+            line.setdefault("trace_id", trace_id)
     return line
 
 

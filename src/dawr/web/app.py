@@ -25,6 +25,7 @@ from dawr.web.raw_request import RawRequest
 from dawr.web.response import (
     FRAMED_HTML,
     HSTS,
+    HSTS_WITH_SUBDOMAINS,
     HTML,
     JSON,
     PROBLEM_JSON,
@@ -65,6 +66,7 @@ class App:
         self._instruments = instruments
         self._tracing = instruments.tracing
         self._cors = Cors(self._router, parts.settings)
+        self._hsts = HSTS_WITH_SUBDOMAINS if parts.settings.hsts_subdomains == "on" else HSTS
         self._access_log = access_log
         self._new_id = new_id
         self._collecting = collecting
@@ -131,7 +133,13 @@ class App:
         """Count it in the statistics before its last bytes leave; a stream when it ends."""
         if isinstance(response, Stream):
             response.ending = lambda: collecting.collect(
-                raw.scope, raw.headers, route, response.status, self._access_log.begin() - began, raw.correlation_id
+                raw.scope,
+                raw.headers,
+                route,
+                response.status,
+                self._access_log.begin() - began,
+                raw.correlation_id,
+                is_stream=True,
             )
             return
         took, by_rule = self._access_log.begin() - began, response.by_rule
@@ -223,7 +231,7 @@ class App:
         if b"origin" in raw.headers:
             headers += self._cors.headers(raw.headers[b"origin"])
         if self._parts.clients.is_secure(raw.scope):
-            headers.append(HSTS)
+            headers.append(self._hsts)
         return headers
 
 

@@ -168,6 +168,12 @@ def must_be_a_person(caller: Caller) -> AccountId:
     return caller.account_id
 
 
+def must_be_able_to_join(caller: Caller) -> None:
+    """Refuse a display's token at every venue because a screen takes no numbers."""
+    if caller.token_kind in WATCHING_KINDS:
+        raise BadRequest(403, "role-too-low", why="display")
+
+
 def _bearer(token: Token) -> Caller:
     token_id, roles = token.token_id, {token.venue_id: token.role}
     return Caller(f"token:{token_id}", roles, token_id=token_id, token_kind=token.kind)

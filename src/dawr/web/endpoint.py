@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 
 from dawr.domain import Venue, VenueId
-from dawr.domain.errors import TooOften, UnknownDesk, UnknownQueue, UnknownTicket, UnknownVenue, UnknownVisit
+from dawr.domain.errors import Refused, TooOften, UnknownDesk, UnknownQueue, UnknownTicket, UnknownVenue, UnknownVisit
 from dawr.operations.snapshots import LookAtAnswer, LookAtVenue
-from dawr.ports.faults import OutcomeUnknown
+from dawr.ports.faults import Busy, OutcomeUnknown, StoreFault
 from dawr.reliability.fingerprint import fingerprint
-from dawr.reliability.idempotency import AnswerKey, Claim, Reply
+from dawr.reliability.idempotency import AnswerKey, Claim, KeyConflict, Reply
 from dawr.reliability.rate_limit import Verdict, headers
-from dawr.web.auth import must_be_a_person, must_be_allowed, must_be_known
+from dawr.web.auth import must_be_a_person, must_be_able_to_join, must_be_allowed, must_be_known
 from dawr.web.event_stream import Stream
 from dawr.web.forms import Form, is_for_a_person, is_form, read_form, see_other
 from dawr.web.limits import TooMany
@@ -38,6 +38,7 @@ REPLAYED: Header = (b"idempotency-replayed", b"true")
 LONGEST_PARAMETER = 200
 REFUSALS_FROM = 400
 NAMED_BY_ID = frozenset({"ticket", "visit"})
+REFUSALS = (Refused, BadRequest, KeyConflict, Busy, StoreFault)
 AT_ONCE_SECONDS = 0.1
 """A body that takes longer came in pieces."""
 
@@ -61,25 +62,40 @@ class Endpoint:
             verdict = await (self._charge_known(caller, raw) if caller.is_known else charge(route.limit, raw))
         if verdict is not None and not verdict.allowed:
             return await self._replay_or_refuse(raw, caller, verdict)
-        request = await self._parsed(raw, caller)
+        request = None
         try:
+            request = await self._parsed(raw, caller)
             outcome = await route.handler(parts, request)
-        except OutcomeUnknown as unknown:
-            unknown.has_key = request.claim is not None
-            raise
-        except TooMany:
-            stored = await self._stored(request)
-            if stored is None:
+        except REFUSALS as refusal:
+            replay = await self._settle(refusal, raw, request, verdict)
+            if replay is None:
                 raise
-            return self._shown(request, stored)
-        except TooOften as refusal:
-            parts.limits.hits.note(refusal.policy, refusal.whose)
-            raise
+            return replay
         if isinstance(outcome, Reply):
             return self._shown(request, await self._respond(outcome, verdict))
         if verdict is not None and isinstance(outcome, Response):
+            if outcome.refusal is not None:
+                await parts.limits.charge_refused(outcome.refusal, verdict, raw)
+                return outcome
             return msgspec.structs.replace(outcome, headers=(*outcome.headers, *headers(verdict)))
         return outcome
+
+    async def _settle(
+        self, refusal: Exception, raw: RawRequest, request: Request[Any] | None, verdict: Verdict | None
+    ) -> Response | None:
+        """Charge for a refused request. Return the stored answer if a limit refused a retry."""
+        limits = self._parts.limits
+        if isinstance(refusal, TooOften):
+            limits.hits.note(refusal.policy, refusal.whose)
+        if isinstance(refusal, OutcomeUnknown) and request is not None:
+            refusal.has_key = request.claim is not None
+        if isinstance(refusal, TooMany) and request is not None and (stored := await self._stored(request)) is not None:
+            if verdict is not None:
+                await limits.give_back(verdict)
+            return self._shown(request, stored)
+        if verdict is not None:
+            await limits.charge_refused(refusal, verdict, raw)
+        return None
 
     async def venue_of(self, raw: RawRequest) -> Venue | None:
         """The one that the request names, if its route names one."""
@@ -196,6 +212,8 @@ class Endpoint:
             must_be_allowed(caller, route.needed_role, venue_id, self._as_asked_for(raw, venue), by=route.venue)
         if route.for_people:
             must_be_a_person(caller)
+        if route.joins:
+            must_be_able_to_join(caller)
 
     async def _locate(self, params: Mapping[str, str]) -> tuple[VenueId, str, str]:
         """The venue, its slug, and the thing's own code in it: `clinic:lab` is queue `lab` of venue `clinic`."""

@@ -66,9 +66,9 @@ async def read_form(raw: RawRequest, clients: Clients) -> Form:
             raise BadRequest(403, "cross-site")
         raise BadRequest(415, "not-json")
     fields = await read_fields(raw)
-    key, then = fields.pop(KEY, ""), fields.pop(THEN, "")
+    key, then = fields.pop(KEY, None), fields.pop(THEN, "")
     given = {name: value for name, value in fields.items() if value}
-    return Form(given, checked_key(key) if key else None, own_path(then))
+    return Form(given, None if key is None else checked_key(key), own_path(then))
 
 
 async def read_fields(raw: RawRequest) -> dict[str, str]:

@@ -7,6 +7,7 @@ import msgspec
 from dawr import __version__
 from dawr.ports.faults import Busy, StoreFault
 from dawr.reliability.works import WorkState
+from dawr.traffic.status import SPOOL_UNWRITABLE
 from dawr.web.api.queues import NoInput
 from dawr.web.problems import BadRequest, problem_of
 from dawr.web.response import Response, answered
@@ -121,6 +122,8 @@ async def clinic_backend(parts: Parts, _: Request[NoInput]) -> Response:
 def _traffic(parts: Parts) -> Literal["well", "warning", "critical", "unknown", "off"]:
     if parts.traffic is None:
         return "off"
+    if parts.traffic.count_unspooled():
+        return "critical"
     if parts.traffic.seen is None:
         return "unknown"
     levels = {alert.level for alert in parts.traffic.seen.alerts}
@@ -128,8 +131,13 @@ def _traffic(parts: Parts) -> Literal["well", "warning", "critical", "unknown", 
 
 
 def _alerts(parts: Parts) -> list[str]:
-    seen = None if parts.traffic is None else parts.traffic.seen
-    return [] if seen is None else [alert.name for alert in seen.alerts]
+    if parts.traffic is None:
+        return []
+    seen = parts.traffic.seen
+    names = [] if seen is None else [alert.name for alert in seen.alerts]
+    if parts.traffic.count_unspooled() and SPOOL_UNWRITABLE not in names:
+        names.append(SPOOL_UNWRITABLE)
+    return names
 
 
 def _time(parts: Parts) -> list[str]:

@@ -1,8 +1,8 @@
 """How often one address, token or account may ask. Which class a request is in, and what it is told."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from hashlib import blake2b
 from weakref import WeakValueDictionary
 
@@ -11,6 +11,7 @@ from dawr.domain.secret import hash_of
 from dawr.reliability.client_address import Clients, limit_key
 from dawr.reliability.rate_limit import Hits, Limiter, Policy, Verdict, headers
 from dawr.settings import Settings
+from dawr.web.join_cost import JOIN_CLASSES, counts_as_look
 from dawr.web.problems import BadRequest, Fact
 from dawr.web.raw_request import DEVICES, Caller, RawRequest
 
@@ -125,6 +126,13 @@ class Limits:
         if verdict is not None and not verdict.allowed:
             raise self.refusal(verdict) from None
 
+    async def charge_refused(self, refusal: Exception, charged: Verdict, raw: RawRequest) -> None:
+        """Charge a refused join as a look if its refusal allows that. It stays a join once no looks are left."""
+        if charged.policy.name in JOIN_CLASSES and counts_as_look(refusal):
+            look = await self.charge("look", raw)
+            if look is not None and look.allowed:
+                await self.give_back(charged)
+
     async def give_back(self, *verdicts: Verdict) -> None:
         for verdict in verdicts:
             await self._limiter.give_back(verdict)
@@ -160,17 +168,29 @@ class Limits:
         digest = blake2b(text.encode(errors="replace"), digest_size=8, key=self._secret, person=b"limits").digest()
         return f"mark {int.from_bytes(digest) % MARKS}"
 
-    async def may_try_pin(self, raw: RawRequest) -> None:
-        """Refuse an address whose failures are used up. It is asked by a charge that is given back at once."""
-        if self._on:
-            verdict = await self._limiter.charge(self._pin, self._address(raw))
+    @asynccontextmanager
+    async def guessing_by_name(self, raw: RawRequest, failures: tuple[type[Exception], ...]) -> AsyncIterator[None]:
+        """Charge a guess to the address before it is judged, and give it back unless it ends in one of these failures.
+
+        Few are under way at once, so that right ones that come together do not use up the address's failures.
+        """
+        if not self._on:
+            yield
+            return
+        address = self._address(raw)
+        async with self._guessing.setdefault(address, asyncio.Semaphore(GUESSED_AT_ONCE)):
+            verdict = await self._limiter.charge(self._pin, address)
             if not verdict.allowed:
                 raise self.refusal(verdict, minutes=-(-verdict.reset_seconds // MINUTE))
-            await self.give_back(verdict)
-
-    async def charge_pin(self, raw: RawRequest) -> None:
-        if self._on:
-            await self._limiter.charge(self._pin, self._address(raw))
+            has_failed = False
+            try:
+                yield
+            except failures:
+                has_failed = True
+                raise
+            finally:
+                if not has_failed:
+                    await self.give_back(verdict)
 
     def _of_password(
         self, whose: str, raw: RawRequest, browser: str | None, *, vouched_for: bool

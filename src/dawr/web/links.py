@@ -2,7 +2,7 @@
 
 import msgspec
 
-from dawr.domain import VenueId
+from dawr.domain import Link, VenueId
 from dawr.domain.secret import hash_of
 from dawr.ports import Ids
 from dawr.settings import Settings
@@ -27,6 +27,11 @@ def link_to(ids: Ids, visit_id: str) -> NewLink:
     """A new secret for a visit."""
     secret = ids.token()
     return NewLink(visit_id, hash_of(secret), f"{visit_id}.{secret}")
+
+
+def read_link(text: str) -> Link:
+    """Read a visitor's link, with or without the path or the address before it."""
+    return Link.read(text.rpartition("/t/")[2])
 
 
 def absolute(settings: Settings, path: str) -> str | None:

@@ -31,6 +31,12 @@ def misfit(error: msgspec.ValidationError, kind: type[Any]) -> dict[str, Fact]:
     return {"field": _field(path), **_told(expected, "missing" if missing else _why(sentence, expected))}
 
 
+def list_fields(kind: type[Any], path: str) -> list[str]:
+    """Return the fields that the value at a path of the decoder's may have."""
+    found = _alternatives(_at(inspect.type_info(kind), path))
+    return [field.encode_name for one in found if isinstance(one, inspect.StructType) for field in one.fields]
+
+
 def given_twice(key: str) -> dict[str, Fact]:
     return {"field": _field(key), "why": "repeated"}
 

@@ -193,6 +193,7 @@ def _told_of_kinds(route: Route) -> tuple[tuple[bool, Mapping[int, set[str]]], .
         (True, {401: {"credentials-invalid"}, 503: away}),
         (route.who != "anyone", {401: {"not-signed-in"}, 403: {"role-too-low"}}),
         (route.for_people, {403: {"not-an-account"}}),
+        (route.joins, {403: {"role-too-low"}}),
         (route.is_write, {403: {"cross-site"}, 408: {"request-timeout"}, 503: {"outcome-unknown"}}),
         (route.body is not None, of_body),
         (route.takes_key, of_key),

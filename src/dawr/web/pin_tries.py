@@ -1,24 +1,18 @@
-"""How often one address may try PINs: only failures count, so that a hall of people behind one address goes on."""
+"""Guesses by callers who only know a visitor's name: of their PIN, their number, or where they are.
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+They are charged to the address. A caller who holds the visit's link is not one of them: the visit's own five tries
+bound it, whatever others at that address did.
+"""
+
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-from dawr.domain.errors import NotInPlan, NotItsTurn, NumberWrong, PinForeign, PinWrong
+from dawr.domain.errors import NumberWrong, PinForeign, PinTriedTooOften, PinWrong, UnknownVisit
 from dawr.web.routes import Parts, Request
 
-FAILURES = (PinWrong, PinForeign, NumberWrong, NotInPlan, NotItsTurn)
+FAILURES = (NumberWrong, PinForeign, PinTriedTooOften, PinWrong, UnknownVisit)
 
 
-@asynccontextmanager
-async def trying_pin(parts: Parts, request: Request[Any]) -> AsyncIterator[None]:
-    """An address whose failures are used up is refused. Charged is what failed, so tries under way are no burden.
-
-    A guess of where somebody is counts too: it is how a stranger would look for them.
-    """
-    await parts.limits.may_try_pin(request.raw)
-    try:
-        yield
-    except FAILURES:
-        await parts.limits.charge_pin(request.raw)
-        raise
+def guessing_by_name(parts: Parts, request: Request[Any]) -> AbstractAsyncContextManager[None]:
+    """Charge the address for what is done here if it fails as a guess does."""
+    return parts.limits.guessing_by_name(request.raw, FAILURES)

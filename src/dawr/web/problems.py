@@ -7,7 +7,16 @@ import msgspec
 
 from dawr.domain.errors import Closed, Conflict, Forbidden, Full, Invalid, NotFound, Refused, TooOften
 from dawr.domain.venue import Digits
-from dawr.ports.faults import Busy, ClockUntrusted, OutcomeUnknown, StoreAway, StoreDamaged, StoreFault, Unstorable
+from dawr.ports.faults import (
+    Busy,
+    ClockUntrusted,
+    OutcomeUnknown,
+    StoreAway,
+    StoreDamaged,
+    StoreFault,
+    StoreMissing,
+    Unstorable,
+)
 from dawr.reliability.idempotency import ClaimLost, InProgress, KeyConflict, KeyReused
 from dawr.reliability.rate_limit import Policy, Verdict, headers
 from dawr.traffic.database import DatabaseAway
@@ -38,6 +47,7 @@ CODE_OF_FAULT: Mapping[type[Exception], str] = {
     StoreAway: "store-away",
     ClockUntrusted: "clock-untrusted",
     StoreDamaged: "store-damaged",
+    StoreMissing: "store-missing",
     OutcomeUnknown: "outcome-unknown",
     Unstorable: "unstorable",
     DatabaseAway: "traffic-away",

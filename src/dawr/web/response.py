@@ -65,8 +65,9 @@ FRAMED_SECURITY_HEADERS: tuple[Header, ...] = (
 )
 """Of the demo's pages, three of which are shown side by side in a fourth."""
 
-HSTS: Header = (b"strict-transport-security", b"max-age=31536000; includeSubDomains")
-"""Only over an encrypted connection: a year of https for this host and all below it."""
+HSTS: Header = (b"strict-transport-security", b"max-age=31536000")
+HSTS_WITH_SUBDOMAINS: Header = (HSTS[0], HSTS[1] + b"; includeSubDomains")
+"""A year of https for this host, or also for every host below it. Sent over an encrypted connection only."""
 
 SECURITY_OF_PAGES: Mapping[Header, tuple[Header, ...]] = {
     HTML: PAGE_SECURITY_HEADERS,
@@ -87,6 +88,8 @@ class Response(msgspec.Struct, frozen=True):
     """Whether the rules said no: then it is no failure, whatever its status."""
     packed: bytes | None = None
     """The body as gzip, where it is worth keeping."""
+    refusal: Exception | None = None
+    """The refusal that a page shows, for `Limits.charge_refused`."""
 
 
 def answered(answer: object, *, status: int = 200, headers: tuple[Header, ...] = ()) -> Response:

@@ -12,6 +12,7 @@ from dawr.accounts.accounts import Accounts
 from dawr.domain import AccountId, Origin, Role, VenueId
 from dawr.domain.errors import InvalidValue, Refused
 from dawr.domain.secret import hash_of
+from dawr.domain.session_code import SessionCodes
 from dawr.engine.engine import Engine
 from dawr.engine.status_cache import StatusCache
 from dawr.engine.timekeeping import Timekeeper
@@ -63,6 +64,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     auth: Auth
     limits: Limits
     links: KnownLinks
+    codes: SessionCodes
     clients: Clients
     settings: Settings
     shared: Shared | None
@@ -186,6 +188,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     for_people: bool = False
     """Whether only somebody with an account may, and no token whatever its role. Who it is, the store is asked."""
     venue: VenueFrom | None = None
+    joins: bool = False
+    """Whether it gives a number in a queue. A display's token is refused there."""
     makes_venue: bool = False
     """Whether the venue may be one that is not there yet; of one that is, only an owner may."""
     limit: LimitClass | None = "look"

@@ -80,6 +80,10 @@ class Claim(msgspec.Struct, frozen=True):
     lease_ms: int = LEASE_MS
     """How long whoever does the work is believed to live without saying so."""
 
+    def __post_init__(self) -> None:
+        if not self.key.key:
+            raise ValueError("The key of a claim is empty: all requests without one would be the same request.")
+
     @classmethod
     def of(
         cls,

@@ -34,7 +34,7 @@ class Idempotency:
     """Does what is claimed once. `clock` gives milliseconds since 1970.
 
     `count` is told what happened: run, take_over, replay, conflict, in_progress, failed, lost.
-    With a `secret`, 64 bytes at most, log lines tell keys apart.
+    Log lines have a hash of the key under `secret`, which has 64 bytes at most.
     """
 
     def __init__(
@@ -42,11 +42,13 @@ class Idempotency:
         records: Records,
         clock: Callable[[], int],
         *,
+        secret: bytes,
         patience_ms: int = PATIENCE_MS,
         count: Callable[[str], None] = lambda _: None,
-        secret: bytes | None = None,
     ) -> None:
         self.records = records
+        if not secret:
+            raise ValueError("The hashes of keys in log lines need a secret, or keys could be guessed by them.")
         self._secret = secret
         self._clock = clock
         self._patience_ms = patience_ms
@@ -55,8 +57,6 @@ class Idempotency:
 
     def named(self, claim: Claim) -> dict[str, str]:
         """For a log line: a key may be a secret, or be guessed, so it is told by a hash that nobody else can make."""
-        if self._secret is None:
-            return {"scope": claim.key.scope}
         hashed = blake2b(claim.key.key.encode(), digest_size=DIGEST_BYTES, key=self._secret)
         return {"scope": claim.key.scope, "key_hash": hashed.hexdigest()}
 

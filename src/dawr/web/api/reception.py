@@ -21,7 +21,6 @@ from dawr.domain.errors import (
     UnknownVisit,
     VisitInWrongState,
 )
-from dawr.domain.session_code import session_code
 from dawr.domain.ticket import ENDED_STATES
 from dawr.domain.visit import LONGEST_NOTE
 from dawr.operations import reception, snapshots, visits
@@ -106,7 +105,7 @@ class SlipAnswer(msgspec.Struct, frozen=True):
 
 
 async def find(parts: Parts, request: Request[FindQuery]) -> Response:
-    tickets = await parts.engine.read(request.venue_id, reception.LookForVisitors(request.given.find))
+    tickets = await parts.engine.read(request.venue_id, reception.LookForVisitors(request.given.find, parts.codes))
     return answered(FoundAnswer([ticket_answer(request.venue, ticket) for ticket in tickets]))
 
 
@@ -120,7 +119,7 @@ async def list_done(parts: Parts, request: Request[DoneQuery]) -> Response:
 
 async def look(parts: Parts, request: Request[NoInput]) -> Response:
     seen = await parts.engine.read(request.venue_id, visits.LookAtVisitById(_visit_id(request)))
-    return answered(staff_visit_answer(request.venue, seen))
+    return answered(staff_visit_answer(parts.codes, request.venue, seen))
 
 
 async def slip(parts: Parts, request: Request[NoInput]) -> Response:
@@ -132,7 +131,7 @@ async def slip(parts: Parts, request: Request[NoInput]) -> Response:
             queue.name,
             ticket.label,
             ticket.number,
-            session_code(venue, ticket),
+            parts.codes.code_of(venue, ticket),
             queue.floor,
             queue.room,
             joined.ahead,
@@ -163,9 +162,10 @@ def _edit(
     make: Callable[[VisitId, Any], Operation[visits.Whereabouts]],
     *refusals: type[Exception],
 ) -> Route:
-    async def change(_: Parts, request: Request[Any]) -> Reply:
+    async def change(parts: Parts, request: Request[Any]) -> Reply:
         operation = make(_visit_id(request), request.given)
-        return await request.do(operation, partial(staff_visit_answer, request.venue), reason=request.given.reason)
+        answer = partial(staff_visit_answer, parts.codes, request.venue)
+        return await request.do(operation, answer, reason=request.given.reason)
 
     return Route(
         method="POST",

@@ -66,8 +66,9 @@ async def sign_in(parts: Parts, request: Request[SignInInput]) -> tuple[str, Sig
     """
     username, raw = request.given.username, request.raw
     account = await parts.accounts.find(username)
-    async with trying_password(parts, raw, username, account, browser=parts.auth.known_browser(raw, account)):
-        signed_in = await parts.accounts.sign_in(username, request.given.password)
+    browser = parts.auth.known_browser(raw, account)
+    async with trying_password(parts, raw, username, account, browser=browser):
+        signed_in = await parts.accounts.sign_in(username, request.given.password, is_known_browser=browser is not None)
         if signed_in is None:
             raise WrongPassword(401, "wrong-credentials")
     session, who = signed_in

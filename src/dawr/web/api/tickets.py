@@ -1,6 +1,7 @@
 """Tickets: taken by anybody, seen and moved by staff."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -71,7 +72,8 @@ class TakeInput(msgspec.Struct, forbid_unknown_fields=True):
 class TakenAnswer(msgspec.Struct, frozen=True):
     """A number, and the secret link that goes with it."""
 
-    ticket: str
+    ticket: str | None
+    """Null if the visitor had this number before and the caller is no staff: a name can be guessed."""
     place: PlaceAnswer
     already: bool
     """The visitor had this number before; then there is no link, for a name can be guessed."""
@@ -132,7 +134,9 @@ async def give_number(parts: Parts, request: Request[object], queue: str, given:
         most_per_hour=None if request.caller.may_issue(request.venue_id) else parts.joins_per_hour,
         note=given.note or None,
     )
-    return await request.do(issue, lambda joined: _taken(request.venue, joined, link.path), status=201)
+    by_staff = request.caller.may("staff", request.venue_id)
+    answer = partial(_taken, request.venue, link.path, by_staff=by_staff)
+    return await request.do(issue, answer, status=201)
 
 
 def must_be_allowed(request: Request[object], priority: int, note: str | msgspec.UnsetType) -> None:
@@ -148,9 +152,11 @@ async def look(parts: Parts, request: Request[NoInput]) -> Response:
     return answered(ticket_answer(request.venue, standing.ticket))
 
 
-def _taken(venue: str, joined: ticket.Joined, link: str) -> TakenAnswer:
+def _taken(venue: str, link: str, joined: ticket.Joined, *, by_staff: bool) -> TakenAnswer:
     place = place_answer(venue, joined, reserve_mode=joined.reserve_mode)
-    return TakenAnswer(joined.ticket.ticket_id, place, joined.already, None if joined.already else link)
+    if joined.already:
+        return TakenAnswer(joined.ticket.ticket_id if by_staff else None, place, already=True, link=None)
+    return TakenAnswer(joined.ticket.ticket_id, place, already=False, link=link)
 
 
 async def undo(parts: Parts, request: Request[UndoInput]) -> Reply:
@@ -210,9 +216,9 @@ ROUTES = (
         answer=TakenAnswer,
         status=201,
         venue="queue",
+        joins=True,
         limit="join",
         refusals=TAKE_REFUSALS,
-        other_codes=((403, "role-too-low"),),
     ),
     Route(
         method="GET",

@@ -78,7 +78,7 @@ async def set_up(parts: Parts, request: Request[SetUpInput]) -> Reply:
             return await _create(parts, request, wanted)
         except (Unstorable, TooManyVenues) as fault:
             venue_id = await _made_meanwhile(parts, request, wanted.slug, fault)
-    return await request.at(venue_id).do(admin.SetUp(wanted), Venue.as_written)
+    return await request.at(venue_id).do(admin.SetUp(wanted, parts.accounts.venue_limits), Venue.as_written)
 
 
 async def _create(parts: Parts, request: Request[SetUpInput], wanted: Venue) -> Reply:

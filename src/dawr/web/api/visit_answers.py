@@ -4,7 +4,7 @@ import msgspec
 
 from dawr.domain import Candidate, PlannedStage, StageState, Venue, VisitState
 from dawr.domain.choice import LeftOut
-from dawr.domain.session_code import session_code
+from dawr.domain.session_code import SessionCodes
 from dawr.operations.visits import Whereabouts
 from dawr.web.api.answers import PlaceAnswer, place_answer
 
@@ -80,7 +80,7 @@ class StartedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     awaited: list[CandidateAnswer] = []
 
 
-def visit_answer(slug: str, seen: Whereabouts) -> VisitAnswer:
+def visit_answer(codes: SessionCodes, slug: str, seen: Whereabouts) -> VisitAnswer:
     visit, joined = seen.visit, seen.joined
     return VisitAnswer(
         visit=visit.visit_id,
@@ -88,7 +88,7 @@ def visit_answer(slug: str, seen: Whereabouts) -> VisitAnswer:
         state=visit.state,
         journey=visit.journey,
         tickets=[] if joined is None else [place_answer(slug, joined, reserve_mode=joined.reserve_mode)],
-        session_code=None if joined is None else session_code(seen.venue, joined.ticket),
+        session_code=None if joined is None else codes.code_of(seen.venue, joined.ticket),
         stages=[_stage(slug, seen.venue, stage) for stage in visit.plan],
         awaited=[candidate_answer(slug, candidate) for candidate in seen.awaited],
         locked=visit.locked_at is not None,
@@ -96,10 +96,10 @@ def visit_answer(slug: str, seen: Whereabouts) -> VisitAnswer:
     )
 
 
-def staff_visit_answer(slug: str, seen: Whereabouts) -> StaffVisitAnswer:
+def staff_visit_answer(codes: SessionCodes, slug: str, seen: Whereabouts) -> StaffVisitAnswer:
     visit = seen.visit
     return StaffVisitAnswer(
-        visit=visit_answer(slug, seen),
+        visit=visit_answer(codes, slug, seen),
         visitor=visit.visitor,
         name=visit.name,
         note=visit.note,
@@ -109,12 +109,12 @@ def staff_visit_answer(slug: str, seen: Whereabouts) -> StaffVisitAnswer:
     )
 
 
-def started_answer(slug: str, seen: Whereabouts, link: str, *, by_staff: bool) -> StartedAnswer:
+def started_answer(codes: SessionCodes, slug: str, seen: Whereabouts, link: str, *, by_staff: bool) -> StartedAnswer:
     """Whoever asks again is told only that there is one: staff are told which."""
     if seen.already:
         visit = seen.visit.visit_id if by_staff else None
         return StartedAnswer(visit=visit, ticket=None, place=None, already=True, link=None)
-    told = visit_answer(slug, seen)
+    told = visit_answer(codes, slug, seen)
     return StartedAnswer(
         visit=told.visit,
         ticket=seen.visit.ticket_id,

@@ -16,7 +16,6 @@ from dawr.domain.errors import (
     NothingToEnter,
     NotInPlan,
     NotItsTurn,
-    NumberWrong,
     PinForeign,
     PinNeeded,
     PinRotated,
@@ -32,6 +31,7 @@ from dawr.domain.errors import (
     VisitInWrongState,
     VisitLocked,
 )
+from dawr.domain.session_code import SessionCodes
 from dawr.operations import pins, visits
 from dawr.operations.undo import UndoLeave
 from dawr.reliability.idempotency import Reply
@@ -47,7 +47,6 @@ from dawr.web.api.visit_answers import (
 )
 from dawr.web.known_links import link_in_path
 from dawr.web.links import new_link
-from dawr.web.pin_tries import trying_pin
 from dawr.web.response import Response, answered
 from dawr.web.routes import Parts, Request, Route
 
@@ -114,7 +113,9 @@ async def start_journey(parts: Parts, request: Request[JourneyInput]) -> Reply:
         given.note or None,
     )
     return await request.do(
-        operation, lambda seen: started_answer(request.venue, seen, link.path, by_staff=by_staff), status=201
+        operation,
+        lambda seen: started_answer(parts.codes, request.venue, seen, link.path, by_staff=by_staff),
+        status=201,
     )
 
 
@@ -128,41 +129,45 @@ async def choose(parts: Parts, request: Request[ChoiceQuery]) -> Response:
 
 async def look(parts: Parts, request: Request[NoInput]) -> Response:
     seen = await parts.engine.read(request.venue_id, visits.LookAtVisit(Link.read(request.code)))
-    return answered(visit_answer(request.venue, seen))
+    return answered(visit_answer(parts.codes, request.venue, seen))
 
 
-async def leave(_: Parts, request: Request[NoInput]) -> Reply:
-    return await request.do(visits.LeaveByLink(Link.read(request.code)), partial(visit_answer, request.venue))
+async def leave(parts: Parts, request: Request[NoInput]) -> Reply:
+    return await request.do(
+        visits.LeaveByLink(Link.read(request.code)), partial(visit_answer, parts.codes, request.venue)
+    )
 
 
-async def undo_leave(_: Parts, request: Request[NoInput]) -> Reply:
-    return await request.do(UndoLeave(Link.read(request.code)), partial(visit_answer, request.venue))
+async def undo_leave(parts: Parts, request: Request[NoInput]) -> Reply:
+    return await request.do(UndoLeave(Link.read(request.code)), partial(visit_answer, parts.codes, request.venue))
 
 
-async def rejoin(_: Parts, request: Request[NoInput]) -> Reply:
-    return await request.do(visits.RejoinByLink(Link.read(request.code)), partial(visit_answer, request.venue))
+async def rejoin(parts: Parts, request: Request[NoInput]) -> Reply:
+    return await request.do(
+        visits.RejoinByLink(Link.read(request.code)), partial(visit_answer, parts.codes, request.venue)
+    )
 
 
-async def enter(_: Parts, request: Request[NoInput]) -> Reply:
-    return await request.do(visits.EnterByLink(Link.read(request.code)), partial(visit_answer, request.venue))
+async def enter(parts: Parts, request: Request[NoInput]) -> Reply:
+    return await request.do(
+        visits.EnterByLink(Link.read(request.code)), partial(visit_answer, parts.codes, request.venue)
+    )
 
 
 async def finish_stage(parts: Parts, request: Request[PinInput]) -> Reply:
     given = request.given
     operation = pins.VerifyPin(given.queue, given.pin, request.attempt, link=Link.read(request.code))
-    async with trying_pin(parts, request):
-        return await request.do(operation, partial(_went, request.venue))
+    return await request.do(operation, partial(_went, parts.codes, request.venue))
 
 
-def _went(venue: str, went: pins.Went) -> WentAnswer:
-    return WentAnswer(f"{venue}:{went.ticket.queue_id}", went.ticket.number, visit_answer(venue, went.now))
+def _went(codes: SessionCodes, venue: str, went: pins.Went) -> WentAnswer:
+    return WentAnswer(f"{venue}:{went.ticket.queue_id}", went.ticket.number, visit_answer(codes, venue, went.now))
 
 
 PIN_REFUSALS = (
     NotInPlan,
     NotItsTurn,
     NotEntered,
-    NumberWrong,
     VisitLocked,
     PinNeeded,
     PinWrong,
@@ -185,6 +190,7 @@ def _by_link(verb: str, summary: str, handler: object, *refusals: type[Exception
         body=NoInput,
         answer=VisitAnswer,
         venue="visit",
+        joins=verb == "enter",
         link=link_in_path,
         refusals=(UnknownVisit, *refusals),
     )
@@ -202,9 +208,9 @@ ROUTES = (
         answer=TakenAnswer,
         status=201,
         venue="venue",
+        joins=True,
         limit="join",
         refusals=TAKE_REFUSALS,
-        other_codes=((403, "role-too-low"),),
     ),
     Route(
         method="POST",
@@ -217,9 +223,10 @@ ROUTES = (
         answer=StartedAnswer,
         status=201,
         venue="venue",
+        joins=True,
         limit="join",
         refusals=(UnknownVenue, UnknownJourney, NotForThisAudience, VenueInactive),
-        other_codes=((403, "role-too-low"), (422, "invalid-value")),
+        other_codes=((422, "invalid-value"),),
     ),
     Route(
         method="GET",
@@ -267,6 +274,6 @@ ROUTES = (
         venue="visit",
         link=link_in_path,
         refusals=(UnknownVisit, UnknownQueue, *PIN_REFUSALS),
-        other_codes=((429, "quota-exceeded"), (422, "invalid-value")),
+        other_codes=((422, "invalid-value"),),
     ),
 )

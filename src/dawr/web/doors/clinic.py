@@ -12,7 +12,9 @@ from dawr.domain.errors import (
     NotInQueue,
     OutsideHours,
     PinForeign,
+    PinNeeded,
     PinRotated,
+    PinTriedTooOften,
     PinWrong,
     QueueClosed,
     QueueFull,
@@ -21,6 +23,7 @@ from dawr.domain.errors import (
     UnknownDesk,
     UnknownQueue,
     UnknownVenue,
+    UnknownVisit,
     VenueInactive,
     VisitLocked,
 )
@@ -48,8 +51,8 @@ from dawr.web.doors.clinic_shapes import (
     StaffLoginInput,
 )
 from dawr.web.doors.times import iso_time
-from dawr.web.links import new_link
-from dawr.web.pin_tries import trying_pin
+from dawr.web.links import new_link, read_link
+from dawr.web.pin_tries import guessing_by_name
 from dawr.web.response import Header, Response, answered, encoded
 from dawr.web.routes import Parts, Request, Route
 
@@ -101,11 +104,13 @@ async def call_next(_: Parts, request: Request[CallInput]) -> Reply:
 
 
 async def done(parts: Parts, request: Request[DoneInput]) -> Reply:
-    """Of staff no PIN is asked, so none is tried."""
+    """Finish a visitor. A PIN that comes without the visit's link, and not from staff, may be a guess."""
     given = request.given
     by_staff = request.caller.may("staff", request.venue_id)
-    operation = pins.Done(given.clinic, given.pin, request.attempt, visitor=given.user, by_staff=by_staff)
-    async with nullcontext() if by_staff or given.pin is None else trying_pin(parts, request):
+    link = read_link(given.ticket) if given.ticket else None
+    operation = pins.Done(given.clinic, given.pin, request.attempt, visitor=given.user, by_staff=by_staff, link=link)
+    is_guess = given.pin is not None and link is None and not by_staff
+    async with guessing_by_name(parts, request) if is_guess else nullcontext():
         return await request.do(operation, _done)
 
 
@@ -239,6 +244,7 @@ ROUTES = (
         body=EnterInput,
         answer=Entered,
         venue="clinic",
+        joins=True,
         limit="clinic-join",
         refusals=(UnknownVenue, UnknownQueue, VenueInactive, QueueClosed, OutsideHours, QueueFull, InvalidValue),
         words=WORDS,
@@ -274,7 +280,7 @@ ROUTES = (
         method="POST",
         path="/api/v1/queue/done",
         name="queue/done",
-        summary="Finish a visitor who was called; staff, and whoever has the PIN, one who waits too",
+        summary="Finish a visitor who was called, by PIN or link; with the PIN and for staff, one who waits too",
         tag=TAG,
         handler=done,
         body=DoneInput,
@@ -285,10 +291,13 @@ ROUTES = (
             UnknownVenue,
             UnknownQueue,
             NotInQueue,
+            UnknownVisit,
             VisitLocked,
+            PinNeeded,
             PinWrong,
             PinForeign,
             PinRotated,
+            PinTriedTooOften,
             TicketInWrongState,
             LineEnded,
             QueuePaused,

@@ -40,7 +40,7 @@ from dawr.web.doors.clinic_patient_shapes import (
     Named,
     ShownCandidate,
 )
-from dawr.web.doors.clinic_patients import WORDS, status_of, view_of
+from dawr.web.doors.clinic_patients import WORDS, naming, status_of
 from dawr.web.response import Response, answered
 from dawr.web.routes import Parts, Request, Route
 
@@ -52,8 +52,8 @@ async def look(parts: Parts, request: Request[ChoiceQuery]) -> Response:
     """Of a visit under way, or of somebody who would come now."""
     given = request.given
     if given.ticket is not None or given.patient_id is not None:
-        way = await parts.engine.read(request.venue_id, visits.LookAtWay(view_of(request)))
-        return answered(_chosen(way))
+        async with naming(parts, request) as view:
+            return answered(_chosen(await parts.engine.read(request.venue_id, visits.LookAtWay(view))))
     if given.exam_type is None:
         raise InvalidValue("examType", "journey-or-visit")
     audience = "any" if given.gender is None else AUDIENCE_OF[given.gender]
@@ -61,8 +61,9 @@ async def look(parts: Parts, request: Request[ChoiceQuery]) -> Response:
     return answered(Chosen(success=True, clinic=_best(found), candidates=_candidates(venue, found)))
 
 
-async def enter(_: Parts, request: Request[Named]) -> Reply:
-    return await request.do(visits.GoOn(view_of(request)), _chosen)
+async def enter(parts: Parts, request: Request[Named]) -> Reply:
+    async with naming(parts, request) as view:
+        return await request.do(visits.GoOn(view), _chosen)
 
 
 async def edit(parts: Parts, request: Request[EditInput]) -> Reply:
@@ -157,6 +158,7 @@ ROUTES = (
         body=Named,
         answer=Chosen,
         venue="clinic",
+        joins=True,
         limit="clinic-join",
         refusals=(UnknownVenue, UnknownVisit, VisitInWrongState, NothingToEnter, InvalidValue),
         words=WORDS,

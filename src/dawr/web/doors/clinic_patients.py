@@ -3,11 +3,11 @@
 An id is no secret: who knows nothing else is told of no clinic.
 """
 
-from collections.abc import Mapping
-from contextlib import nullcontext
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, nullcontext
 from typing import Final
 
-from dawr.domain import Line, Link, VisitId, VisitState
+from dawr.domain import Line, VisitId, VisitState
 from dawr.domain.errors import (
     InvalidValue,
     LineEnded,
@@ -19,6 +19,7 @@ from dawr.domain.errors import (
     PinForeign,
     PinNeeded,
     PinRotated,
+    PinTriedTooOften,
     PinWrong,
     TicketInWrongState,
     UnknownJourney,
@@ -46,8 +47,8 @@ from dawr.web.doors.clinic_patient_shapes import (
     read_number,
     stages_of,
 )
-from dawr.web.links import new_link
-from dawr.web.pin_tries import trying_pin
+from dawr.web.links import new_link, read_link
+from dawr.web.pin_tries import guessing_by_name
 from dawr.web.response import Response, answered
 from dawr.web.routes import Parts, Request, Route
 
@@ -76,25 +77,35 @@ async def verify_pin(parts: Parts, request: Request[VerifyInput]) -> Reply:
     operation = pins.VerifyPin(
         given.clinic, given.pin, request.attempt, visitor=given.patient_id, number=read_number(given.queue_number)
     )
-    async with nullcontext() if given.pin is None else trying_pin(parts, request):
+    async with guessing_by_name(parts, request):
         return await request.do(operation, _verified)
 
 
 async def status(parts: Parts, request: Request[Named]) -> Response:
-    seen = await parts.engine.read(request.venue_id, view_of(request))
-    return answered(status_of(seen))
+    async with naming(parts, request) as view:
+        return answered(status_of(await parts.engine.read(request.venue_id, view)))
 
 
 async def position(parts: Parts, request: Request[Named]) -> Response:
-    seen, line = await parts.engine.read(request.venue_id, visits.LookAtPlace(view_of(request)))
+    async with naming(parts, request) as view:
+        seen, line = await parts.engine.read(request.venue_id, visits.LookAtPlace(view))
     return answered(_position(seen, line))
+
+
+@asynccontextmanager
+async def naming(parts: Parts, request: Request[Named]) -> AsyncIterator[View[visits.Whereabouts]]:
+    """Give the view of the patient that a request names. A name and number that do not fit are a guess."""
+    is_guess = request.given.ticket is None and not request.caller.may("staff", request.venue_id)
+    view = view_of(request)
+    async with guessing_by_name(parts, request) if is_guess else nullcontext():
+        yield view
 
 
 def view_of(request: Request[Named]) -> View[visits.Whereabouts]:
     """Of whoever the caller names. An id alone is enough for staff only: for others it is as if nobody had it."""
     given = request.given
     if given.ticket is not None:
-        return visits.LookAtVisit(Link.read(given.ticket.rpartition("/t/")[2]))
+        return visits.LookAtVisit(read_link(given.ticket))
     if given.patient_id is None:
         raise InvalidValue("patientId", "patient-or-link")
     number = None if given.queue_number is None else read_number(given.queue_number)
@@ -193,6 +204,7 @@ ROUTES = (
         body=LoginInput,
         answer=LoggedIn,
         venue="clinic",
+        joins=True,
         limit="clinic-join",
         refusals=(UnknownVenue, UnknownJourney, NotForThisAudience, VenueInactive, InvalidValue),
         words=WORDS,
@@ -211,7 +223,6 @@ ROUTES = (
         refusals=(
             UnknownVenue,
             UnknownQueue,
-            UnknownVisit,
             NotInPlan,
             NotItsTurn,
             NotEntered,
@@ -221,6 +232,7 @@ ROUTES = (
             PinWrong,
             PinForeign,
             PinRotated,
+            PinTriedTooOften,
             TicketInWrongState,
             LineEnded,
             InvalidValue,

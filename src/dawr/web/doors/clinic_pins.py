@@ -2,7 +2,7 @@
 
 import msgspec
 
-from dawr.domain import QueueId, Venue
+from dawr.domain import QueueId
 from dawr.domain.errors import InvalidValue, NotAtThisDesk, PinTaken, UnknownQueue, UnknownVenue
 from dawr.operations import pins
 from dawr.operations.snapshots import AtMoment
@@ -49,7 +49,7 @@ async def status(parts: Parts, request: Request[AnyInput]) -> Response:
     shown = None if pin is None else pin.pin
     if shown is None and actor is not None:
         shown = await _made(parts, request, queue.id)
-    required = _is_required(moment.venue, queue.id)
+    required = moment.venue.asks_for_pin(queue.id)
     return answered(PinStatus(success=True, clinic=queue.id, required=required, length=length, pin=shown))
 
 
@@ -82,10 +82,6 @@ async def _made(parts: Parts, request: Request[AnyInput], queue_id: QueueId) -> 
 
 def _is_manager(request: Request[AnyInput] | Request[ClinicInput]) -> bool:
     return request.caller.may("manager", request.venue_id)
-
-
-def _is_required(venue: Venue, queue_id: QueueId) -> bool:
-    return any(stage.pin for journey in venue.journeys for stage in journey.stages if stage.queue == queue_id)
 
 
 def _assigned(given: list[pins.PinOf]) -> AssignedPin:

@@ -37,9 +37,13 @@ class CallInput(ClinicInput):
 
 
 class DoneInput(EnterInput):
-    pin: (
-        Annotated[str, msgspec.Meta(max_length=LONGEST_PIN, description="Of who waits: as shown in the clinic.")] | None
-    ) = None
+    pin: Annotated[str, msgspec.Meta(max_length=LONGEST_PIN, description="As shown in the clinic.")] | None = None
+    ticket: (
+        Annotated[str, msgspec.Meta(max_length=200, description="The visitor's link, where no PIN is asked for.")]
+        | msgspec.UnsetType
+        | None
+    ) = msgspec.UNSET
+    """Left out, it is no part of the fingerprint: a retry of a request that knew no such field is still one."""
 
 
 class ClinicQuery(msgspec.Struct):

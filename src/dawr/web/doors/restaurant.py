@@ -154,7 +154,7 @@ def _below(cursor: str | None) -> int:
 def _joined(joined: JoinedTicket, link: NewLink) -> Joined:
     ticket, new = joined.ticket, not joined.already
     return Joined(
-        id=ticket.ticket_id,
+        id=ticket.ticket_id if new else None,
         tokenNumber=ticket.number,
         displayNumber=ticket.label,
         status=_status(ticket),
@@ -222,6 +222,7 @@ ROUTES = (
         answer=JoinedAnswer,
         status=201,
         venue="venue",
+        joins=True,
         limit="join",
         refusals=TAKE_REFUSALS,
         key_field="idempotencyKey",

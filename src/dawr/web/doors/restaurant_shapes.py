@@ -75,6 +75,8 @@ class Entry(Party, frozen=True):
 
 
 class Joined(Entry, frozen=True):
+    id: str | None  # type: ignore[assignment] # a party's own is told to its own people alone
+    """Null when the number was on the list already: a number can be guessed."""
     alreadyInQueue: bool  # noqa: N815
     secret: str | None
     """For `queue-status`. Null when the number was on the list already: a number can be guessed."""

@@ -93,7 +93,8 @@ def _steps(venue: Venue, dawr: str, data: str) -> tuple[Step, ...]:
     pages = (("join", f"/v/{slug}"), ("display", f"/d/{slug}"), ("console", f"/staff/{slug}{desk}"))
     return (
         Step("number", pages=pages),
-        Step("staff", (f"{dawr} staff add noor --role staff --venue {slug}{data}",)),
+        # A name of ours might be an account's already, which would then get a place here.
+        Step("staff", (f"{dawr} staff add NAME --role staff --venue {slug}{data}",)),
         Step("set-up", (f"{dawr} venue show {slug}{data} > {file}", f"{dawr} venue apply {file}{data}")),
     )
 

@@ -33,6 +33,7 @@ FIGURE: Final = re.compile("([0-9٠-٩]+)")
 
 Step = Literal["choices", "queue", "journey", "message"]
 NO_FAULTS: Mapping[str, Fault] = {}
+SHOWN_REFUSALS = (DoesNotFit, InvalidValue, UnknownQueue, Closed, Full, KeyReused, TooOften)
 
 
 class JoinQuery(msgspec.Struct):
@@ -86,21 +87,31 @@ async def take(parts: Parts, request: Request[JoinForm]) -> Reply | Response:
     """What is wrong is said beside its field, and the form keeps what was typed."""
     try:
         return await _take(parts, request)
-    except (DoesNotFit, InvalidValue) as trouble:
-        faults = refused(trouble) if isinstance(trouble, InvalidValue) else trouble.faults
-        shown = _form_again(request.given, faults=faults, said="to-change", status=422)
-    except UnknownQueue:
-        shown = Shown(step="choices", said="unknown-queue", status=404)
-    except (Closed, Full):
-        shown = _form_again(request.given, said="not-taken", status=409)
-    except KeyReused:
-        shown = _form_again(request.given, said="sent-before", status=409)
-    except TooOften as refusal:
-        parts.limits.hits.note(refusal.policy, refusal.whose)
-        faults = {"mobileNumber": {"what": "often", "minutes": -(-refusal.again_seconds // MINUTE_SECONDS)}}
+    except SHOWN_REFUSALS as refusal:
+        if isinstance(refusal, TooOften):
+            parts.limits.hits.note(refusal.policy, refusal.whose)
+        seen = await parts.engine.read(request.venue_id, LookAtVenueNow())
+        again = _page(parts, request, seen, _refused(request.given, refusal))
+        return msgspec.structs.replace(again, refusal=refusal)
+
+
+def _refused(
+    typed: JoinForm, refusal: DoesNotFit | InvalidValue | UnknownQueue | Closed | Full | KeyReused | TooOften
+) -> Shown:
+    if isinstance(refusal, UnknownQueue):
+        return Shown(step="choices", said="unknown-queue", status=404)
+    if isinstance(refusal, Closed | Full):
+        return _form_again(typed, said="not-taken", status=409)
+    if isinstance(refusal, KeyReused):
+        return _form_again(typed, said="sent-before", status=409)
+    if isinstance(refusal, TooOften):
+        faults: Mapping[str, Fault] = {
+            "mobileNumber": {"what": "often", "minutes": -(-refusal.again_seconds // MINUTE_SECONDS)}
+        }
         headers = problem_of(refusal).headers_of_response()
-        shown = _form_again(request.given, faults=faults, said="to-change", status=429, headers=headers)
-    return _page(parts, request, await parts.engine.read(request.venue_id, LookAtVenueNow()), shown)
+        return _form_again(typed, faults=faults, said="to-change", status=429, headers=headers)
+    faults = refusal.faults if isinstance(refusal, DoesNotFit) else refused(refusal)
+    return _form_again(typed, faults=faults, said="to-change", status=422)
 
 
 async def _take(parts: Parts, request: Request[JoinForm]) -> Reply:
@@ -198,6 +209,7 @@ ROUTES = (
         handler=take,
         body=JoinForm,
         venue="venue",
+        joins=True,
         limit="join",
         refusals=(UnknownVenue,),
         kind="text/html",

@@ -16,6 +16,7 @@ from dawr.domain.ticket import LARGEST_PARTY, LONGEST_VISITOR
 from dawr.web.api.visits import JourneyInput
 from dawr.web.doors.clinic_patient_shapes import AUDIENCE_OF, LONGEST_ID, SHORTEST_ID, read_gender, read_id
 from dawr.web.doors.restaurant_shapes import JoinInput
+from dawr.web.problems import BadRequest
 
 SEPARATORS: Final = re.compile(r"[\s().\-\u2010-\u2015]")
 """What people, keyboards and address books put into a number to make it easier to read."""
@@ -48,11 +49,11 @@ class JoinForm(msgspec.Struct, frozen=True):
     seatingType: str = ""  # noqa: N815
 
 
-class DoesNotFit(Exception):
+class DoesNotFit(BadRequest):
     """Something has to be typed in another way."""
 
     def __init__(self, faults: Mapping[str, Fault]) -> None:
-        super().__init__(*faults)
+        super().__init__(422, "invalid-body", why="form")
         self.faults = faults
         """By field."""
 

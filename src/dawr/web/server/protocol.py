@@ -6,6 +6,7 @@ answer and one line.
 """
 
 import asyncio
+import re
 from functools import partial
 from typing import Any, Literal, NoReturn, cast
 
@@ -17,6 +18,7 @@ from dawr.reliability import correlation
 from dawr.reliability.asgi import OTHER_METHOD
 from dawr.web.problems import BadRequest, problem_of
 from dawr.web.response import PROBLEM_JSON, head_of, headers_of_one
+from dawr.web.server.addresses import TooManyConnections
 from dawr.web.server.answering import CLOSE
 from dawr.web.server.shared import Shared
 from dawr.web.wording import ENGLISH, preferred
@@ -25,8 +27,16 @@ IDLE_SECONDS = 6
 """How long a connection is kept for the next request. At least five, counted in whole seconds."""
 LARGEST_HEAD = 64 * 1024
 END_OF_HEAD = b"\r\n\r\n"
+EMPTY_LINES = re.compile(rb"[\r\n]*")
+"""A client may send them before a request."""
+MIN_BODY_PIECE_BYTES = 256
+"""The smallest piece of a body for the parser while the pipeline may be full. It has room for 14 more requests."""
 MOST_BEHIND = 4
 """How many requests wait behind the one that is answered. What comes after them is not even parsed."""
+HEAD_SECONDS = 10
+"""How long a head may take. A whole request may take somewhat longer (`patience_seconds`)."""
+LAST_READ_SECONDS = 2
+"""How long the connection of a late request stays open, so that the client can read the refusal."""
 UNREAD_SECONDS = 30
 """How long an answer may lie there without a byte of it being read."""
 WRITE_BUFFER = 16 * 1024
@@ -63,6 +73,9 @@ class HttpProtocol(HttpToolsProtocol):
     _in_head = True
     _has_cycle = False
     _refused = False
+    _is_late = False
+    _counted_as: str | None = None
+    """The key under which the connection counts for its address."""
     _is_last = False
     """Nothing is heard after the request that came."""
     _bytes_of_trailers = 0
@@ -84,6 +97,11 @@ class HttpProtocol(HttpToolsProtocol):
         transport.set_write_buffer_limits(WRITE_BUFFER)
         self._shared = cast("Shared", self.server_state)
         self._since = self._unread_since = self._shared.second
+        if self._shared.addresses is not None:
+            try:
+                self._counted_as = self._shared.addresses.admit(self.client)
+            except TooManyConnections as refusal:
+                self._turn_away(refusal)
 
     def data_received(self, data: bytes) -> None:
         if self._refused or self._is_last:
@@ -102,6 +120,8 @@ class HttpProtocol(HttpToolsProtocol):
         """The parent tells the newest request only. Nobody is left to hear what waits behind the one that runs."""
         self._forget_what_waits()
         self._shared.forget(self)
+        if self._counted_as is not None and self._shared.addresses is not None:
+            self._shared.addresses.release(self._counted_as)
         running = self._answering
         if running is not None and running is not self.cycle:
             running.disconnected = not running.response_complete
@@ -192,8 +212,13 @@ class HttpProtocol(HttpToolsProtocol):
                 self._since = self._shared.second
             elif self._idle_since is not None and self._shared.second - self._idle_since >= IDLE_SECONDS:
                 self.transport.close()
-        elif self._shared.second - self._since >= self._shared.patience_seconds:
+        elif self._shared.second - self._since >= self._patience_seconds():
             self._give_up()
+
+    def _patience_seconds(self) -> int:
+        if self._is_late:
+            return LAST_READ_SECONDS
+        return HEAD_SECONDS if self._in_head else self._shared.patience_seconds
 
     def _give_up(self) -> None:
         if self.transport.is_closing():
@@ -204,6 +229,7 @@ class HttpProtocol(HttpToolsProtocol):
             self.transport.close()
             self._since = self._shared.second
         else:
+            self._is_late = True
             self._refuse(BadRequest(*LATE))
 
     def _is_unread(self) -> bool:
@@ -224,10 +250,25 @@ class HttpProtocol(HttpToolsProtocol):
             self._refuse_what_is_too_large()
 
     def _parse_what_has_room(self) -> None:
-        """Head by head: the parser cannot be told to stop at a request's end, but is given no more than one."""
-        while self._unparsed and len(self.pipeline) < MOST_BEHIND and not self._refused and not self._is_last:
-            head, end, self._unparsed = self._unparsed.partition(END_OF_HEAD)
-            self._parse(head + end)
+        """Head by head: the parser cannot be told to stop at a request's end, but is given no more than one.
+
+        A body may be full of what ends a head, so it is not cut at each of them, and nothing is copied but the piece.
+        """
+        data, start, self._unparsed = self._unparsed, 0, b""
+        while start < len(data) and len(self.pipeline) < MOST_BEHIND and not self._refused and not self._is_last:
+            found = data.find(END_OF_HEAD, self._next_cut(data, start))
+            end = len(data) if found < 0 else found + len(END_OF_HEAD)
+            self._parse(data[start:end])
+            start = end
+        if not self._refused:
+            self._unparsed = data[start:]
+
+    def _next_cut(self, data: bytes, start: int) -> int:
+        """Return where the end of a head is looked for: behind empty lines, and not in every four bytes of a body."""
+        if not self._in_head:
+            return start + MIN_BODY_PIECE_BYTES
+        empty = EMPTY_LINES.match(data, start)
+        return start if empty is None else empty.end()
 
     def _listen_for_the_end(self) -> None:
         """The parent stops reading when a request waits behind another, and would not notice that the client went."""
@@ -285,12 +326,22 @@ class HttpProtocol(HttpToolsProtocol):
     def _answer(self, refusal: BadRequest) -> None:
         """Say it, and that it was all."""
         correlation_id = correlation.accepted(self.headers or ()) or self._shared.new_id()
-        language = preferred(dict(self.headers or ()).get(b"accept-language", b"")) or ENGLISH
-        body = problem_of(refusal, language).body(correlation_id)
-        headers = [*headers_of_one(correlation_id, body), *self._shared.default_headers, CLOSE]
         self._record(refusal, correlation_id)
-        said = head_of(refusal.status, PROBLEM_JSON, headers) + b"\r\n" + body
-        self._shared.when_written(partial(self._say_last, said))
+        self._shared.when_written(partial(self._say_last, self._response_to(refusal, correlation_id)))
+
+    def _turn_away(self, refusal: TooManyConnections) -> None:
+        """Refuse a connection before it has asked for anything. No request is counted, and nothing is kept open."""
+        self._refused = True
+        self._shared.access_log.count_refusal(refusal.code)
+        self.transport.write(self._response_to(refusal, self._shared.new_id()))
+        self.transport.close()
+
+    def _response_to(self, refusal: BadRequest, correlation_id: str) -> bytes:
+        language = preferred(dict(self.headers or ()).get(b"accept-language", b"")) or ENGLISH
+        problem = problem_of(refusal, language)
+        body = problem.body(correlation_id)
+        own = (*headers_of_one(correlation_id, body), *problem.headers_of_response())
+        return head_of(refusal.status, PROBLEM_JSON, [*own, *self._shared.default_headers, CLOSE]) + b"\r\n" + body
 
     def _say_last(self, said: bytes) -> None:
         if not self.transport.is_closing():
@@ -317,7 +368,8 @@ class HttpProtocol(HttpToolsProtocol):
         if shared.collecting is not None:
             headers = self.headers or []
             scope = {"client": self.client, "headers": headers, "method": OTHER_METHOD, "path": NO_ROUTE}
-            shared.collecting.collect(scope, dict(headers), NO_ROUTE, refusal.status, 0, correlation_id)
+            # What the client got wrong is no error of ours, whatever its status is.
+            shared.collecting.collect(scope, dict(headers), NO_ROUTE, refusal.status, 0, correlation_id, by_rule=True)
             shared.count_answer()
         log = shared.access_log
         log.count_refusal(refusal.code)

@@ -14,6 +14,7 @@ import uvicorn
 from dawr.observe.access_log import AccessLog
 from dawr.reliability.asgi import ASGIApp
 from dawr.traffic.requests import RequestCollector
+from dawr.web.server.addresses import AddressConnections
 from dawr.web.server.protocol import HttpProtocol
 from dawr.web.server.shared import Shared
 
@@ -51,6 +52,7 @@ class Server(uvicorn.Server):
         also: socket.socket | None = None,
         tls: ssl.SSLContext | None = None,
         collecting: RequestCollector | None = None,
+        addresses: AddressConnections | None = None,
     ) -> None:
         super().__init__(
             uvicorn.Config(
@@ -74,7 +76,7 @@ class Server(uvicorn.Server):
         self._also = also
         self._ready = ready
         self._stopping = stopping
-        self._shared = Shared(access_log, new_id, patience_seconds, collecting)
+        self._shared = Shared(access_log, new_id, patience_seconds, collecting, addresses)
         self.server_state = self._shared
 
     async def run_until_stopped(self) -> None:

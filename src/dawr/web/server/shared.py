@@ -7,6 +7,7 @@ from uvicorn.server import ServerState
 
 from dawr.observe.access_log import AccessLog
 from dawr.traffic.requests import RequestCollector
+from dawr.web.server.addresses import AddressConnections
 
 BEHIND_PER_TICK = 25
 """How many of those that waited behind another are begun in a tenth of a second, of all connections together."""
@@ -31,8 +32,10 @@ class Shared(ServerState):
         new_id: Callable[[], str],
         patience_seconds: int,
         collecting: RequestCollector | None = None,
+        addresses: AddressConnections | None = None,
     ) -> None:
         super().__init__()
+        self.addresses = addresses
         self.collecting = collecting
         self.count_answer: Callable[[], None] = _not_counted if collecting is None else collecting.count_answer
         """Told of each answer when it was sent, beside whoever counts it in the statistics: the two are compared."""
