@@ -29,6 +29,7 @@ from dawr.domain.visit import Visit
 from dawr.reliability.idempotency import Answer
 from dawr.stores.postgres import SERVER_SETTINGS
 from dawr.stores.session import all_statements
+from dawr.stores.sqlite import open_writing
 from tests.stores.databases import Database, PostgresDatabase, SqliteDatabase
 from tests.stores.full_database import FILL
 
@@ -287,7 +288,7 @@ SQLITE_NAMES = {
 
 
 def sqlite_plans(path: Path) -> dict[str, list[Access]]:
-    connection = apsw.Connection(str(path))
+    connection = open_writing(path)
     try:
         return {
             name: sqlite_accesses(connection, sql)

@@ -26,11 +26,11 @@ UPDATE alarms SET due_at = ?1 WHERE due_at > ?2 AND kind NOT IN ('hours', 'close
 
 -- name: bring_alarms_back
 -- What is due after a day's end was set by a clock that was ahead, but for hours, which may begin days from now.
--- Desks close when the day ends.
+-- Desks close when the day ends. The plus keeps the planner from searching all venues by due time.
 UPDATE alarms SET due_at = CASE kind WHEN 'close' THEN ?2 ELSE ?3 END
-WHERE venue_id = ?1 AND due_at > ?2 AND kind <> 'hours';
+WHERE venue_id = ?1 AND +due_at > ?2 AND kind <> 'hours';
 
 -- name: retry_parked_visits
 -- Visits that a closed or full queue did not take try again now. What is due later waits for opening hours, or for the
 -- visitor to come back.
-UPDATE alarms SET due_at = ?2 WHERE venue_id = ?1 AND kind = 'enter' AND due_at > ?2 AND due_at <= ?3;
+UPDATE alarms SET due_at = ?2 WHERE venue_id = ?1 AND kind = 'enter' AND +due_at > ?2 AND +due_at <= ?3;
