@@ -22,7 +22,7 @@ from dawr.domain.venue import Venue
 from dawr.reliability.idempotency import Reply
 from dawr.stores.postgres import SERVER_SETTINGS
 from dawr.stores.session import Row, all_statements
-from dawr.stores.sqlite import open_writing
+from dawr.stores.sqlite_connections import open_writing
 
 if TYPE_CHECKING:
     Pool = asyncpg.Pool[asyncpg.Record]

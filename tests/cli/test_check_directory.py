@@ -10,7 +10,7 @@ from dawr.bootstrap import control
 from dawr.cli.check.directory import LITTLE_ROOM, NO_ROOM, look_at_directory, look_at_room
 from dawr.cli.check.findings import Report
 from dawr.stores.data_directory import DataDirectory
-from dawr.stores.sqlite import WAL_BYTES_KEPT
+from dawr.stores.sqlite_connections import WAL_BYTES_KEPT
 from tests.cli.here import run_here
 from tests.cli.installations import Installation
 

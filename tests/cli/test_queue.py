@@ -3,7 +3,7 @@
 import contextlib
 from pathlib import Path
 
-from dawr.stores.sqlite import open_reading
+from dawr.stores.sqlite_connections import open_reading
 from tests.running import Client, DawrServer, dawr, must_be_problem, venue_document
 
 

@@ -16,8 +16,8 @@ from dawr.engine.engine import Engine
 from dawr.operations.snapshots import LookAtQueue
 from dawr.ports import Session
 from dawr.ports.faults import OutcomeUnknown, StoreAway, StoreDamaged
-from dawr.stores import sqlite
 from dawr.stores.sqlite import SqliteStore
+from dawr.stores.sqlite_connections import open_reading
 from tests.builders import DrivenClock, a_claim, a_venue, issue
 from tests.stores.databases import SqliteDatabase, wall_clock
 from tests.stores.doing import create_venue, events_of, numbers, rendered, stored_head, take, together
@@ -35,7 +35,7 @@ async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
 
 async def test_the_writer_waits_for_the_disk_and_readers_cannot_write(store: SqliteStore, venue: Venue) -> None:
     writing = {name: in_writer(store, f"PRAGMA {name}") for name in ("journal_mode", "synchronous", "mmap_size")}
-    reader = sqlite.open_reading(store.path)
+    reader = open_reading(store.path)
 
     assert writing == {"journal_mode": "wal", "synchronous": 2, "mmap_size": 0}
     with contextlib.closing(reader), pytest.raises(apsw.ReadOnlyError):

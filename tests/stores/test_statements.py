@@ -29,7 +29,7 @@ from dawr.domain.visit import Visit
 from dawr.reliability.idempotency import Answer
 from dawr.stores.postgres import SERVER_SETTINGS
 from dawr.stores.session import all_statements
-from dawr.stores.sqlite import open_writing
+from dawr.stores.sqlite_connections import open_writing
 from tests.stores.databases import Database, PostgresDatabase, SqliteDatabase
 from tests.stores.full_database import FILL
 

@@ -22,7 +22,7 @@ AT = 1_893_456_000_000
 COUNTED = "SELECT request_id FROM traffic_events"
 KEYS = "SELECT count(*), count(DISTINCT key_check) FROM traffic_consumer"
 """Each host has a key of its own here, and that can be seen."""
-FENCE = "SELECT fence FROM leases WHERE name = 'traffic-events'"
+LEASE = "SELECT holder, fence FROM leases WHERE name = 'traffic-events'"
 
 
 @contextmanager
@@ -55,29 +55,34 @@ def is_ready(directory: Path) -> bool:
     return (directory / "traffic" / "control.sock").exists()
 
 
+def name_of(directory: Path) -> str:
+    """Return the name by which the directory's process holds its leases."""
+    return (directory / "traffic" / "lock").read_text()
+
+
 @pytest.mark.slow
 def test_on_postgresql_another_host_takes_over_and_the_frozen_one_changes_nothing_when_it_thaws(
     tmp_path: Path, migrated_url: str
 ) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
-    with consuming(one, migrated_url) as frozen:
-        eventually(lambda: rows_of(migrated_url, FENCE) == [(1,)])
-        with consuming(two, migrated_url):
-            eventually(lambda: is_ready(two))
-            eventually(lambda: rows_of(migrated_url, KEYS) == [(2, 2)])
-            leave(one, range(MANY))
-            eventually(lambda: len(counted(migrated_url)) > 0)
+    with consuming(one, migrated_url) as first, consuming(two, migrated_url) as second:
+        eventually(lambda: is_ready(one) and is_ready(two))
+        eventually(lambda: rows_of(migrated_url, KEYS) == [(2, 2)])
+        leave(one, range(MANY))
+        leave(two, range(MANY, 2 * MANY))
+        eventually(lambda: len(counted(migrated_url)) > 0)
 
-            os.kill(frozen, signal.SIGSTOP)
-            leave(two, range(MANY, 2 * MANY))
-            eventually(lambda: rows_of(migrated_url, FENCE) == [(2,)])
-            eventually(lambda: set(range(MANY, 2 * MANY)) <= set(counted(migrated_url)))
-            os.kill(frozen, signal.SIGCONT)
+        [(holder, fence)] = rows_of(migrated_url, LEASE)
+        frozen, other = (first, two) if holder.endswith(name_of(one)) else (second, one)
+        os.kill(frozen, signal.SIGSTOP)
+        leave(other, range(2 * MANY, 3 * MANY))
+        eventually(lambda: rows_of(migrated_url, LEASE)[0][1] > fence, seconds=120)
+        eventually(lambda: set(range(2 * MANY, 3 * MANY)) <= set(counted(migrated_url)))
+        os.kill(frozen, signal.SIGCONT)
 
-            eventually(lambda: len(counted(migrated_url)) >= 2 * MANY and nothing_waits(migrated_url))
-            assert counted(migrated_url) == list(range(2 * MANY))
-            must_add_up(migrated_url)
-            assert rows_of(migrated_url, FENCE) == [(2,)]
+        eventually(lambda: len(counted(migrated_url)) >= 3 * MANY and nothing_waits(migrated_url))
+        assert counted(migrated_url) == list(range(3 * MANY))
+        must_add_up(migrated_url)
 
 
 def test_on_one_machine_one_stands_by_until_the_other_is_gone(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from dawr.reliability.disk import PARTIAL, make_directory, make_private, remove_
 from dawr.stores import reasons
 from dawr.stores.data_directory import RESTORING, RESTORING_TEXT
 from dawr.stores.session import all_statements
-from dawr.stores.sqlite import open_reading
+from dawr.stores.sqlite_connections import open_reading
 
 A_TABLE = "traffic_spools"
 """What has it is a file of statistics."""

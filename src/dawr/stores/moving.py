@@ -27,7 +27,7 @@ from dawr.stores import reasons
 from dawr.stores.migrations import journal
 from dawr.stores.postgres import PostgresStore
 from dawr.stores.session import Row, all_statements
-from dawr.stores.sqlite import open_reading
+from dawr.stores.sqlite_connections import open_reading
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 

@@ -25,24 +25,18 @@ from dawr.reliability.disk import FileIdentity, first_moved
 from dawr.reliability.lease import Leases
 from dawr.reliability.migrations import Owners, migrate_sqlite
 from dawr.reliability.records import Argument
-from dawr.reliability.sqlite import begin_wal
 from dawr.stores import reasons
 from dawr.stores.accounts import StoredAccounts
 from dawr.stores.beside import RowsBeside
 from dawr.stores.checking import CHECKS, faults_in
 from dawr.stores.migrations import OWNERS, journal
 from dawr.stores.session import Row, VenueCache, add_venue, all_statements, begin
+from dawr.stores.sqlite_connections import BUSY_MS, open_reading, open_writing
 
-BUSY_MS = 2000
 READERS = 2
 DOUBTED_MS = 10_000
-WAL_PAGES_BEFORE_CHECKPOINT = 4000
-WAL_BYTES_KEPT = 64 * 1024 * 1024
 STEPS_BETWEEN_LOOKS_AT_THE_CLOCK = 1000
 DAMAGE = (apsw.CorruptError, apsw.NotADBError)
-
-ONE_USER_AT_A_TIME = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_NOMUTEX
-"""Whoever has the turn is alone: SQLite need not lock the connection for every call."""
 
 
 class SqliteStore(RowsBeside):
@@ -373,29 +367,6 @@ class SqliteGateway:
         if self._connection.in_transaction:
             with suppress(apsw.Error):
                 self._connection.execute("ROLLBACK")
-
-
-def open_writing(path: Path) -> apsw.Connection:
-    connection = apsw.Connection(str(path), flags=ONE_USER_AT_A_TIME)
-    begin_wal(connection, busy_ms=BUSY_MS)
-    connection.execute("PRAGMA user_version").fetchall()  # the first read makes the log
-    connection.execute("PRAGMA temp_store = MEMORY")
-    connection.execute(f"PRAGMA journal_size_limit = {WAL_BYTES_KEPT}")
-    connection.wal_autocheckpoint(WAL_PAGES_BEFORE_CHECKPOINT)
-    keep_plans(connection)
-    return connection
-
-
-def open_reading(path: Path) -> apsw.Connection:
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-    connection.set_busy_timeout(BUSY_MS)
-    keep_plans(connection)
-    return connection
-
-
-def keep_plans(connection: apsw.Connection) -> None:
-    """Plan a statement once. Otherwise SQLite plans it again whenever new values are bound to an ordered one."""
-    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
 
 
 def finish(work: Awaitable[T]) -> T:

@@ -10,7 +10,7 @@ from dawr import __version__
 from dawr.bootstrap import control
 from dawr.cli.check.findings import Report
 from dawr.stores.data_directory import NETWORK_FILE_SYSTEMS, DataDirectory, DataDirectoryUnfit, file_system_of
-from dawr.stores.sqlite import WAL_BYTES_KEPT
+from dawr.stores.sqlite_connections import WAL_BYTES_KEPT
 
 MEGABYTE = 1024 * 1024
 LITTLE_ROOM = 512 * MEGABYTE
