@@ -1,9 +1,10 @@
-"""A command that is killed for real, before it touches files of a directory for the nth time.
+"""A command that is killed for real, or meets a full disk, before it touches files of a directory for the nth time.
 
 Python reports each `open`, `rename`, `remove` and `mkdir` before it is done. A process that is forked from one which
 has imported the program already takes a tenth of the time of a new one, so every such moment can be tried.
 """
 
+import errno
 import multiprocessing
 import os
 import resource
@@ -31,6 +32,8 @@ class Moment(msgspec.Struct, frozen=True):
     nth: int = 1
     event: str = ""
     name: str = ""
+    fails: bool = False
+    """Whether the disk is full at that moment, and the command goes on. Otherwise it is killed."""
 
     def is_of(self, event: str, path: Path) -> bool:
         is_inside = self.directory in (path, *path.parents)
@@ -40,6 +43,11 @@ class Moment(msgspec.Struct, frozen=True):
 def run_killed(moment: Moment, *arguments: str | Path, **settings: str | Path) -> bool:
     """Run a command until that moment. Return False if it ended before."""
     return _run([*map(str, arguments)], settings, moment, None) == -signal.SIGKILL
+
+
+def run_failing(moment: Moment, *arguments: str | Path, **settings: str | Path) -> int:
+    """Run a command that meets a full disk at that moment. Return its exit code."""
+    return _run([*map(str, arguments)], settings, msgspec.structs.replace(moment, fails=True), None)
 
 
 def run_without_room(file_bytes: int, *arguments: str | Path, **settings: str | Path) -> int:
@@ -75,6 +83,8 @@ def _kill_at(moment: Moment) -> None:
         nonlocal seen
         if event in WATCHED and isinstance(given[0], str | os.PathLike) and moment.is_of(event, Path(given[0])):
             seen += 1
+            if seen == moment.nth and moment.fails:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             if seen == moment.nth:
                 os.kill(os.getpid(), signal.SIGKILL)
 

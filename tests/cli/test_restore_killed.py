@@ -8,7 +8,7 @@ import pytest
 from tests.cli.databases import rows_of
 from tests.cli.here import run_here
 from tests.cli.installations import Installation, take_numbers
-from tests.cli.killing import Moment, run_killed, run_without_room
+from tests.cli.killing import Moment, run_failing, run_killed, run_without_room
 from tests.running import Client, eventually
 
 HIGHEST = "SELECT max(number) FROM tickets"
@@ -94,6 +94,28 @@ def test_a_second_restore_that_fails_leaves_the_mark_of_the_first(killed: Instal
 
 def test_a_restore_that_fails_by_itself_leaves_no_mark(killed: Installation, backup: Path) -> None:
     assert restore_without_room(killed, backup) == 1
+
+    assert not is_refused(killed)
+    assert killed.rows(HIGHEST) == [(20,)]
+
+
+def test_a_second_restore_that_fails_while_it_moves_files_leaves_the_mark_of_the_first(
+    killed: Installation, backup: Path
+) -> None:
+    data = Path(killed.settings["DAWR_DATA"])
+    assert restore_until(killed, backup, event="os.rename", name="dawr.sqlite")
+
+    moving = Moment(data, event="os.rename", name="dawr.sqlite")
+    failed = run_failing(moving, "restore", "--replace", backup, **killed.settings)
+
+    assert failed == 1
+    assert is_refused(killed)
+
+
+def test_a_restore_that_fails_while_it_moves_files_puts_them_back(killed: Installation, backup: Path) -> None:
+    moving = Moment(Path(killed.settings["DAWR_DATA"]), event="os.rename", name="dawr.sqlite")
+
+    assert run_failing(moving, "restore", "--replace", backup, **killed.settings) == 1
 
     assert not is_refused(killed)
     assert killed.rows(HIGHEST) == [(20,)]

@@ -15,13 +15,14 @@ from dawr.domain.venue import Venue
 from dawr.engine.engine import Engine
 from dawr.operations.snapshots import LookAtQueue
 from dawr.ports import Session
-from dawr.ports.faults import OutcomeUnknown, StoreAway, StoreDamaged
+from dawr.ports.faults import OutcomeUnknown, StoreAway, StoreDamaged, StoreMissing
 from dawr.stores.sqlite import SqliteStore
 from dawr.stores.sqlite_connections import open_reading
 from tests.builders import DrivenClock, a_claim, a_venue, issue
 from tests.stores.databases import SqliteDatabase, wall_clock
 from tests.stores.doing import create_venue, events_of, numbers, rendered, stored_head, take, together
 
+READING_A_URI = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
 SMALL_DISK_BYTES = 1_500_000
 
 
@@ -107,6 +108,24 @@ async def test_a_ping_that_fails_half_way_leaves_nothing_open(store: SqliteStore
     await store.ping()
 
     assert (await take(engine, venue)).number == 1
+
+
+async def test_a_removed_log_is_saved_before_anybody_is_told_though_nothing_is_stored(
+    store: SqliteStore, engine: Engine, venue: Venue
+) -> None:
+    for _ in range(3):
+        await take(engine, venue)
+    await store.check_files()
+    store.path.with_name(f"{store.path.name}-wal").unlink()
+
+    with pytest.raises(StoreMissing):
+        await store.check_files()
+    await store.check_files()
+
+    with contextlib.closing(apsw.Connection(f"file:{store.path}?immutable=1", flags=READING_A_URI)) as alone:
+        assert alone.execute("SELECT number FROM tickets ORDER BY number").fetchall() == [(1,), (2,), (3,)]
+    with pytest.raises(StoreMissing):
+        await take(engine, venue)
 
 
 async def test_a_file_that_somebody_else_writes_to_is_busy(store: SqliteStore, engine: Engine, venue: Venue) -> None:

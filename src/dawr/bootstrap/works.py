@@ -23,8 +23,10 @@ from dawr.reliability.rate_limit import Limiter
 from dawr.reliability.rate_limit.shared_limiter import SharedLimiter
 from dawr.reliability.works import Work, Works
 from dawr.settings import Settings
+from dawr.stores.sqlite import SqliteStore
 from dawr.traffic.database import DatabaseAway
 
+FILES_SECONDS = 0.5
 EMBEDDED_LEASE_MS = 60 * 60 * 1000
 """Nobody waits for it, and a renewal is a write."""
 
@@ -57,6 +59,8 @@ def works_of(
             Work(name="hints", run=lambda: relay.listen(hub)),
             Work(name="process-count", run=relay.be_counted, every=process_count.EVERY_SECONDS),
         ]
+    if isinstance(store, SqliteStore):
+        works.append(Work(name="files", run=store.check_files, every=FILES_SECONDS))
     if isinstance(limiter, SharedLimiter):
         works.append(Work(name="limits", run=limiter.poll))
     return Works(

@@ -94,6 +94,11 @@ class SqliteStore(RowsBeside):
             raise StoreAway("SQLite: the last batch could not be stored. The log says why.")
         await self._write(self._ping)
 
+    async def check_files(self) -> None:
+        """Notice a removed file, also while nothing is stored. What only a removed log has ends with the process."""
+        if self._damage is None and first_moved(self._open_files) is not None:
+            await self._write(self._ping)
+
     async def put_right(self, now: int) -> int:
         return now
 
@@ -161,8 +166,8 @@ class SqliteStore(RowsBeside):
                 session = finish(begin(gateway, self._cache, venues, lock=True, clock=self._clock))
                 result = finish(work(session))
                 self._must_be_in_place()
-            except BaseException:
-                gateway.rollback()
+            except BaseException as fault:
+                self._take_back(gateway, fault)
                 raise
         await self._in_writer(gateway.commit)
         return result
@@ -192,9 +197,6 @@ class SqliteStore(RowsBeside):
             yield
         except (apsw.ConstraintError, apsw.MismatchError, apsw.TooBigError, UnicodeEncodeError, OverflowError) as error:
             raise Unstorable(f"SQLite: {error}") from error
-        except StoreMissing:
-            self._checkpoint(apsw.SQLITE_CHECKPOINT_PASSIVE)  # a removed log ends with this process
-            raise
         except DAMAGE as error:
             raise self._damaged(str(error)) from error
         except OutcomeUnknown as error:
@@ -216,8 +218,15 @@ class SqliteStore(RowsBeside):
     def _must_be_in_place(self) -> None:
         """Refuse to store what the next start would not find."""
         if (moved := first_moved(self._open_files)) is not None:
-            self._damage = StoreMissing(reasons.missing(moved.path))
-            self._must_be_whole()
+            raise StoreMissing(reasons.missing(moved.path))
+
+    def _take_back(self, gateway: "SqliteGateway", fault: BaseException) -> None:
+        """Roll back. If a file is missing, save what only a removed log has before anybody is told of it."""
+        gateway.rollback()
+        if isinstance(fault, StoreMissing):
+            self._connection().set_busy_timeout(BUSY_MS)
+            self._checkpoint(apsw.SQLITE_CHECKPOINT_FULL)
+            self._damage = fault
 
     # In the writer thread
 
@@ -232,8 +241,8 @@ class SqliteStore(RowsBeside):
         try:
             yield gateway
             self._must_be_in_place()
-        except BaseException:
-            gateway.rollback()
+        except BaseException as fault:
+            self._take_back(gateway, fault)
             raise
         gateway.commit()
 

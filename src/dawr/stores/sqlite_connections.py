@@ -1,4 +1,4 @@
-"""How connections to the SQLite file are opened: the one that writes, and those that read."""
+"""Connections to the SQLite file: the one that writes, and those that read."""
 
 from pathlib import Path
 
