@@ -189,21 +189,30 @@ class Answer(NamedTuple):
         return set(re.findall(r"\d+", body))
 
 
+MAX_IDLE_SECONDS = 4.0
+"""The server closes a connection that is idle for longer, perhaps at the moment at which it is used again."""
+
+
 class Client:
-    """One keep-alive connection."""
+    """One keep-alive connection, made anew after a pause."""
 
     def __init__(self, url: str, *, seconds: float = 60) -> None:
         address = urlsplit(url)
         assert address.hostname is not None
         self._connection = HTTPConnection(address.hostname, address.port, timeout=seconds)
+        self._used_at = time.monotonic()
 
     def ask(
         self, path: str, *, method: str = "GET", body: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> Answer:
+        if time.monotonic() - self._used_at > MAX_IDLE_SECONDS:
+            self._connection.close()
         self._connection.request(method, path, body=body, headers=dict(headers or {}))
         answer = self._connection.getresponse()
         said = {name.lower(): value for name, value in answer.getheaders()}
-        return Answer(answer.status, said, answer.read(), tuple(answer.headers.get_all("set-cookie", ())))
+        body = answer.read()
+        self._used_at = time.monotonic()
+        return Answer(answer.status, said, body, tuple(answer.headers.get_all("set-cookie", ())))
 
     def post(
         self,
