@@ -257,6 +257,10 @@ def test_what_carries_on_from_a_ticket_has_an_id_of_its_own_that_begins_with_its
         ("李 雷", "李 雷"),
         ("می\u200cخواهم", "می\u200cخواهم"),
         ("x" * 128, "x" * 128),
+        ("٤٥٩", "459"),
+        ("۴۵۹\u200d", "459"),
+        ("４５９", "459"),
+        ("غرفة ٤", "غرفة ٤"),
     ],
 )
 def test_a_visitor_is_called_as_they_said(said: str, kept: str) -> None:

@@ -116,7 +116,7 @@ def test_the_visit_that_ended_enters_nothing(exam: Exam) -> None:
 
     must_be_problem(exam.client.post(CHOOSE, {"ticket": patient.link}), 409, "visit-in-wrong-state")
     assert exam.client.get(CHOOSE, ticket=patient.link).json["candidates"] == []
-    must_be_problem(exam.client.post(CHOOSE, {"patientId": patient.id, "queueNumber": 1}), 404, "unknown-visit")
+    must_be_problem(exam.client.post(CHOOSE, {"patientId": patient.id, "queueNumber": 1}), 409, "visit-in-wrong-state")
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def test_a_journey_ends_with_its_last_stage_and_its_link_names_no_clinic_then(ex
     exam.verify(patient, clinic=exam.second, queueNumber=1)
     exam.client.post("/api/v1/queue/call", {"clinic": exam.third}, bearer=exam.bearers["staff"])
 
-    last = exam.verify(patient, clinic=exam.third, queueNumber="1", pin=None)
+    last = exam.verify(patient, clinic=exam.third, queueNumber="1", pin=None, ticket=patient.link)
 
     assert (last.status, last.json["next"]) == (200, None)
     assert {stage["state"] for stage in last.json["stages"]} == {"COMPLETED"}

@@ -238,6 +238,26 @@ def test_refused_joins_count_as_looks_and_as_joins_once_no_looks_are_left(visito
     must_be_told_to_wait(looked, "look")
 
 
+@pytest.mark.parametrize("path", ["/api/v1/queue/done", "/api/v1/path/choose"])
+def test_a_visitors_link_is_heard_although_their_address_has_used_up_its_joins(visitor: Visitor, path: str) -> None:
+    user = f"visitor {next(_numbers)}"
+    link = visitor.post(ENTER, {"clinic": "lab", "user": user}).json["ticket"]
+    named = {"clinic": "lab", "user": user}
+    used_up = [visitor.post("/api/v1/queue/done", named | {"user": "nobody"}) for _ in range(JOINS)]
+
+    by_link = [visitor.post(path, named | {"ticket": link}) for _ in range(JOINS)]
+    others = [
+        visitor.post(path, named),
+        visitor.post(path, named | {"ticket": f"{link}x"}),
+        visitor.post(path, named | {"ticket": link, "padding": "x" * 2000}),
+    ]
+
+    assert used_up[-1].status == 429
+    assert {answer.status for answer in by_link} == {409}
+    for answer in others:
+        must_be_told_to_wait(answer, "clinic-join")
+
+
 def must_be_told_to_wait(answer: Answer, policy: str) -> None:
     must_be_problem(answer, 429, "quota-exceeded")
     assert policies(answer) == [policy]

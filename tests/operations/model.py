@@ -130,6 +130,10 @@ class Model(UndoModel):
         queue, visitor = cast("str", operation.queue), operation.visitor or operation.visit_id
         own = self._open(f"{queue}:{visitor}")
         if own is not None and not self._has_ended(own):
+            if own["stage"] is not None and not operation.by_staff:
+                self._must_take(queue)
+                if self._is_full(queue):
+                    raise No("queue-full")
             if own["state"] == "missed":
                 self._verb(own, "rejoin", where="last", desk_id=None)
             return self._place(own, already=True)

@@ -46,7 +46,7 @@ class PinModel(ReceptionModel):
         if stage["state"] != "in_queue":
             raise No("not-entered" if stage["state"] == "ready" else "not-its-turn")
         ticket = self.tickets[stage["ticket_id"]]
-        if not stage["pin"]:
+        if not stage["pin"] and operation.link is not None:
             self._must_be("called serving", ticket)
             self._verb(ticket, "finish")
             return self._went(ticket)
@@ -98,6 +98,8 @@ class PinModel(ReceptionModel):
 
     def _done_by_visitor(self, operation: Done, ticket: Row) -> Plain:
         """By the right PIN; where none is asked for, by the link."""
+        if operation.link is not None and self._has_ended(ticket):
+            raise No("line-ended")
         visit = self.visits[ticket["visit_id"]]
         is_called = ticket["state"] in {"called", "serving"}
         if is_called and operation.link is not None and not self._asks_for_pin(visit, ticket):

@@ -26,6 +26,7 @@ class VisitModel(LineModel):
 
     def start_visit(self, operation: StartVisit) -> Plain:
         journey = self._journey(operation.journey, operation.audience)
+        stages = self._plan(journey, operation.audience)
         mine = self._planned(operation.visitor)
         if mine is not None and not self._is_over(mine):
             return self._whereabouts(mine, already=True)
@@ -39,7 +40,7 @@ class VisitModel(LineModel):
             audience=operation.audience,
             priority=operation.priority,
             why=operation.why if operation.priority else None,
-            stages=self._plan(journey, operation.audience),
+            stages=stages,
         )
         choice = self._choice(visit)
         self._tell("visit.started", visit)

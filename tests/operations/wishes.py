@@ -193,7 +193,18 @@ class Wishes:
         waiting = [t["visitor"] for t in tickets if t["state"] == "waiting" and t["queue_id"] == queue]
         who: str | None = self.luck.choice(waiting if waiting and self._rarely(0.3) else [*"abcdef", None, None])
         priority = self.luck.choice([0, 0, 0, 1, 2, 3])
-        return self.asked_anew(Issue(queue, who, TicketId(""), VisitId(""), "", priority, why=self.luck.choice(WHYS)))
+        return self.asked_anew(
+            Issue(
+                queue,
+                who,
+                TicketId(""),
+                VisitId(""),
+                "",
+                priority,
+                why=self.luck.choice(WHYS),
+                by_staff=self._rarely(0.3),
+            )
+        )
 
     def _start_visit(self, _: str) -> Operation[Any]:
         word = "nowhere" if self._rarely(0.02) else self.luck.choice(JOURNEYS)

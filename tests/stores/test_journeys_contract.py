@@ -10,7 +10,7 @@ from dawr.domain.errors import NotForThisAudience, NotInQueue, UnknownJourney, U
 from dawr.domain.queue import QueueId
 from dawr.domain.venue import Venue, VenueId
 from dawr.engine.engine import Engine
-from dawr.operations.admin import Reset, SetUp
+from dawr.operations.admin import ChangeQueue, Reset, SetUp
 from dawr.operations.operation import Operation
 from dawr.operations.pins import Done, VerifyPin
 from dawr.operations.snapshots import LookAtTicket, LookAtVisitor
@@ -369,3 +369,19 @@ async def test_a_choice_shows_each_candidates_score_or_why_it_is_left_out(engine
         (QueueId("eye"), 0, 0, None),
         (QueueId("xray"), 10, 2, None),
     ]
+
+
+async def test_a_visit_that_a_closed_queue_did_not_take_is_due_at_the_moment_it_opens(
+    database: Database, engine: Engine, clock: DrivenClock, clinic: Venue
+) -> None:
+    due = f"SELECT due_at FROM alarms WHERE venue_id = '{clinic.id}' AND kind = 'enter'"
+    await engine.do(clinic.id, ChangeQueue("lab", "close"))
+    begun = await begin_visit(engine, clinic, "Aisha", journey="army")
+    waits = await database.rows(due)
+
+    clock.advance(seconds=1)
+    await engine.do(clinic.id, ChangeQueue("lab", "open"))
+
+    assert begun.ticket is None
+    assert waits[0][0] > clock.now
+    assert await database.rows(due) == [(clock.now,)]

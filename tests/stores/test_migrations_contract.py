@@ -111,6 +111,20 @@ async def opened(database: Database, owners: Owners) -> SqliteStore | PostgresSt
     return await PostgresStore.open(database.url, clock=wall_clock, owners=owners)
 
 
+async def test_an_open_ticket_of_a_journey_is_found_by_its_visitor_after_an_upgrade(
+    database: Database, engine: Engine, store: Store, venue: Venue
+) -> None:
+    planned = await take(engine, venue, visitor="Amna")
+    await take(engine, venue, visitor="Basma")
+    await database.rows(f"UPDATE tickets SET open_key = 'lab/Amna' WHERE ticket_id = '{planned.ticket_id}'")
+    await database.rows("DROP INDEX tickets_ended")
+    await database.rows("DELETE FROM migrations WHERE owner = 'dawr' AND number = 12")
+
+    await store.migrate()
+
+    assert await database.rows("SELECT open_key FROM tickets ORDER BY number") == [("lab:Amna",), ("lab:Basma",)]
+
+
 async def test_a_restored_copy_begins_new_epochs_once(database: Database, store: Store) -> None:
     venues = [await create_venue(store, a_venue()) for _ in range(2)]
     await store.renew_epochs(lambda: 1)

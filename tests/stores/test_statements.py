@@ -123,7 +123,7 @@ KEYS: dict[str, list[Access]] = {
     "tickets_aside": [("tickets_aside", f"{LINE} state")],
     "tickets_left_desk": [("tickets_left_desk", "venue_id expr")],
     "tickets_found": [("tickets_open", LINE)],
-    "tickets_finished_of": [("tickets_finished", "venue_id visitor day")],
+    "tickets_ended_of": [("tickets_ended", "venue_id visitor day")],
     "tickets_noted": [("tickets_pkey", "venue_id ticket_id"), ("visits_noted", "venue_id")],
     "tickets_by_number": [("lines_pkey", "venue_id queue_id day"), ("tickets_each_number_once", f"{LINE} number")],
     "tickets_by_name": [("tickets_each_number_once", LINE)],

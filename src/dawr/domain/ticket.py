@@ -13,6 +13,7 @@ from unicodedata import normalize
 import msgspec
 
 from dawr.domain.day import Day
+from dawr.domain.digits import fold_digits
 from dawr.domain.errors import Fact, InvalidValue, TicketInWrongState
 from dawr.domain.queue import QueueId
 from dawr.domain.text import JOINERS
@@ -214,6 +215,8 @@ class Ticket(msgspec.Struct, frozen=True):
         """This ticket as its latest change found it, and what its line had called last then."""
         replaced = self.replaced
         current = replaced.pop("current", None)
+        if replaced.get("open_key") is not None:
+            replaced["open_key"] = open_key(self.queue_id, self.visitor)  # before an upgrade it had another form
         return msgspec.structs.replace(self, **replaced, previous=None), current
 
     @property
@@ -255,12 +258,17 @@ LONGEST_VISITOR = 128
 LARGEST_PARTY = 20
 
 
-def checked_visitor(visitor: str, *, field: str = "visitor", most: int = LONGEST_VISITOR) -> str:
-    """The visitor's name for themselves, or a sentence about what is wrong with it.
+def checked_visitor(visitor: str) -> str:
+    """Return the visitor's name for themselves. An id is one id, whichever digits a keyboard has for it."""
+    return fold_digits(checked_text(visitor, field="visitor", most=LONGEST_VISITOR))
 
-    The same name typed on two keyboards is one name, whatever way its accents are put together.
+
+def checked_text(text: str, *, field: str, most: int) -> str:
+    """Return a text that can be shown, without blanks around it, or refuse it.
+
+    The same text typed on two keyboards is one text, whatever way its accents are put together.
     """
-    trimmed = (visitor if visitor.isascii() else normalize("NFC", visitor)).strip()
+    trimmed = (text if text.isascii() else normalize("NFC", text)).strip()
     visible = trimmed if trimmed.isprintable() else trimmed.translate(JOINERS)
     if not visible.strip():
         raise InvalidValue(field, "visitor-empty")

@@ -16,7 +16,7 @@ from dawr.domain.overtaking import Why
 from dawr.domain.pin import MOST_FAILURES, WINDOW_MS, is_recent
 from dawr.domain.queue import Audience, QueueId
 from dawr.domain.secret import hash_of
-from dawr.domain.ticket import Ticket, TicketId, VisitId, checked_visitor
+from dawr.domain.ticket import Ticket, TicketId, VisitId, checked_text
 from dawr.domain.venue import VenueId
 
 VisitState = Literal["open", "finished", "left", "expired"]
@@ -229,7 +229,7 @@ LONGEST_NOTE: Final = 200
 def checked_note(note: str | None) -> str | None:
     """As it is stored; None: there is none."""
     trimmed = normalize("NFC", note or "").strip()
-    return checked_visitor(trimmed, field="note", most=LONGEST_NOTE) if trimmed else None
+    return checked_text(trimmed, field="note", most=LONGEST_NOTE) if trimmed else None
 
 
 def attempt_of(knowing: Knowing, attempt: str) -> str:

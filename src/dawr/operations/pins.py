@@ -12,6 +12,7 @@ import msgspec
 from dawr.domain import DeskNow, Link, Pin, Queue, QueueCode, QueueId, Ticket, Venue, Visit
 from dawr.domain.errors import (
     InvalidValue,
+    LineEnded,
     NotAtThisDesk,
     NotEntered,
     NotInQueue,
@@ -26,6 +27,7 @@ from dawr.domain.errors import (
     PinWrong,
     Refused,
     TicketInWrongState,
+    UnknownVisit,
     VisitLocked,
 )
 from dawr.domain.pin import MOST_FAILURES, WINDOW_MS, new_pin, read_pin
@@ -68,12 +70,13 @@ class VerifyPin(_Leaving, frozen=True):
     """Finish the stage that a visitor is at, and enter the next.
 
     A caller without the link names the visitor and their number. Until both fit, every refusal is the same one. So it
-    reveals neither who is here nor where they are.
+    reveals neither who is here nor where they are. Such a caller needs the PIN, also where the stage asks for none,
+    because a name and a number can be guessed.
     """
 
     visitor: str | None = None
     link: Link | None = None
-    """One of the two says whose visit it is."""
+    """One of the two says whose visit it is. If both are given they must belong together."""
     number: int | None = None
     """The number of the visit's latest ticket. Callers with the link need not know it."""
 
@@ -101,7 +104,7 @@ class VerifyPin(_Leaving, frozen=True):
             raise NotItsTurn(queue.id, stage.state)
         expect_advance(tx, visit, at)
         ticket = tx.ticket(stage.ticket_id)
-        if stage.pin:
+        if stage.pin or self.link is None:
             refusal = judge(tx, visit, queue, pin, self.attempt, knowing="number" if self.link is None else "link")
             if refusal is not None:
                 return refusal
@@ -116,6 +119,8 @@ class VerifyPin(_Leaving, frozen=True):
         """Return the visit that the caller knows. None: nobody has this name and number."""
         if self.link is not None:
             visit = visit_behind(tx, self.link)
+            if self.visitor is not None and visit.visitor != checked_visitor(self.visitor):
+                raise UnknownVisit
             visit.must_be_open("go on with")
             return visit
         planned = tx.planned_visit(checked_visitor(self.visitor or ""))
@@ -162,6 +167,8 @@ class Done(_Leaving, frozen=True):
     def _finish_by_visitor(
         self, tx: Transaction, queue: Queue, ticket: Ticket, pin: str | None, now: int
     ) -> Went | Refused:
+        if self.link is not None and tx.has_ended(ticket):
+            raise LineEnded(ticket.label, "finish")
         visit = tx.get(VISITS, ticket.visit_id)
         is_at_desk = ticket.state in STATES_AT_A_DESK
         if is_at_desk and self.link is not None and not _asks_for_pin(tx, visit, ticket):

@@ -20,6 +20,7 @@ from dawr.domain import (
     VisitId,
     Why,
 )
+from dawr.domain.digits import fold_digits
 from dawr.domain.errors import (
     LineEnded,
     PlaceTaken,
@@ -329,10 +330,10 @@ class LookForVisitors(View[list[Ticket]], frozen=True):
     def wants(self, venue: Venue, wants: Wants) -> None:
         wants.current_lines.update(queue.id for queue in venue.queues)
         if self.text.isprintable():
-            wants.visitors.add(self.text.strip())
+            wants.visitors.add(fold_digits(self.text.strip()))
 
     def look(self, tx: Transaction, now: int) -> list[Ticket]:
-        text = self.text.strip()
+        text = fold_digits(self.text.strip())
         if not text.isprintable():
             return []
         code = read_session_code(tx.venue, text)

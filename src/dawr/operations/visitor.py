@@ -7,7 +7,7 @@ import msgspec
 from dawr.domain import Queue, QueueCode, Ticket, TicketId, Venue, Verb, Visit, VisitId, Why
 from dawr.domain.errors import InvalidValue, JoinedTooOften
 from dawr.domain.events import NOTHING_MORE
-from dawr.domain.ticket import LARGEST_PARTY, PRIORITIES, checked_visitor, open_key
+from dawr.domain.ticket import LARGEST_PARTY, LONGEST_VISITOR, PRIORITIES, checked_text, checked_visitor, open_key
 from dawr.domain.visit import checked_note
 from dawr.operations import journeys
 from dawr.operations.operation import Operation
@@ -21,9 +21,10 @@ HOUR_MS = 60 * 60 * 1000
 
 
 class Issue(Operation[Joined], frozen=True):
-    """Take a number. Whoever has an open ticket in this line already gets that ticket.
+    """Take a number. A visitor who has an open ticket in this line already gets that ticket.
 
-    A restaurant gives one mobile number so many within an hour, whatever became of them.
+    A restaurant gives one mobile number so many within an hour, whatever became of them. A caller who only guesses a
+    name meets the same refusals whether its visitor has a ticket or not.
     """
 
     queue: QueueCode
@@ -42,6 +43,8 @@ class Issue(Operation[Joined], frozen=True):
     """Of one mobile number. None: as many as they like."""
     note: str | None = None
     """What staff should know."""
+    by_staff: bool = False
+    """Staff find the visitor's ticket, also where nobody can join."""
 
     def wants(self, venue: Venue, wants: Wants) -> None:
         queue = venue.queue(self.queue)
@@ -52,20 +55,35 @@ class Issue(Operation[Joined], frozen=True):
 
     def decide(self, tx: Transaction, now: int) -> Joined:
         queue, visitor = tx.venue.queue(self.queue), self._name()
+        self._check_input()
         held = tx.open_ticket(open_key(queue.id, visitor))
-        if held is not None and self._keeps(tx, held):
+        is_kept = held is not None and self._keeps(tx, held)
+        if held is not None and is_kept and not self._is_secret(tx.venue, held):
             return _with_held_ticket(tx, queue, held, now)
-        if not 0 <= self.priority < PRIORITIES:
-            raise InvalidValue("priority", "range", least=0, most=PRIORITIES - 1)
-        if not 1 <= self.party_size <= LARGEST_PARTY:
-            raise InvalidValue("party_size", "range", least=1, most=LARGEST_PARTY)
         tx.venue.must_be_active()
         queue.must_take_people(now, zone=tx.venue.zone)
+        if held is not None and is_kept:
+            tx.line(queue.id).with_next_number(queue)  # a full queue refuses them like a visitor who is not here
+            return _with_held_ticket(tx, queue, held, now)
         if self.most_per_hour is not None and self._is_counted(tx.venue):
             _must_not_be_too_often(tx, IssuedTo(visitor, self.most_per_hour), now)
         if held is not None:
             journeys.end(tx, "expire", held, held.after("expire", now), now)
         return self._issue(tx, queue, visitor, now)
+
+    def _check_input(self) -> None:
+        """Refuse what is wrong by itself before it depends on who is here."""
+        if not 0 <= self.priority < PRIORITIES:
+            raise InvalidValue("priority", "range", least=0, most=PRIORITIES - 1)
+        if not 1 <= self.party_size <= LARGEST_PARTY:
+            raise InvalidValue("party_size", "range", least=1, most=LARGEST_PARTY)
+        if self.name is not None:
+            checked_text(self.name, field="name", most=LONGEST_VISITOR)
+        checked_note(self.note)
+
+    def _is_secret(self, venue: Venue, held: Ticket) -> bool:
+        """Return whether a caller who only knows the name must not learn that its visitor is here."""
+        return not self.by_staff and (held.is_planned or self._is_counted(venue))
 
     def _issue(self, tx: Transaction, queue: Queue, visitor: str, now: int) -> Joined:
         line = tx.line(queue.id).with_next_number(queue)
@@ -98,7 +116,7 @@ class Issue(Operation[Joined], frozen=True):
             open_key=open_key(queue.id, visitor),
             visit_id=self.visit_id,
             issued_at=now,
-            name=None if self.name is None else checked_visitor(self.name, field="name"),
+            name=None if self.name is None else checked_text(self.name, field="name", most=LONGEST_VISITOR),
             party_size=self.party_size,
             area=self.area,
         )

@@ -17,12 +17,12 @@ from dawr.domain import (
 )
 from dawr.domain.errors import InvalidValue, NotForThisAudience, NothingToEnter, UnknownVisit
 from dawr.domain.journey import is_for
-from dawr.domain.ticket import PRIORITIES, checked_visitor
+from dawr.domain.ticket import LONGEST_VISITOR, PRIORITIES, checked_text, checked_visitor
 from dawr.domain.visit import checked_note
 from dawr.operations import journeys
 from dawr.operations.operation import Operation, View
 from dawr.operations.rows import VISITS
-from dawr.operations.snapshots import finished_today
+from dawr.operations.snapshots import ended_today
 from dawr.operations.ticket import Joined, change, standing_of, ticket_behind, visit_behind
 from dawr.operations.transaction import Transaction
 from dawr.operations.visitor import Rejoin
@@ -90,12 +90,6 @@ class StartVisit(Operation[Whereabouts], frozen=True):
         journey = tx.venue.journey(self.journey, self.audience)
         if not 0 <= self.priority < PRIORITIES:
             raise InvalidValue("priority", "range", least=0, most=PRIORITIES - 1)
-        under_way = tx.planned_visit(visitor)
-        if under_way is not None and not journeys.is_over(tx, under_way):
-            return whereabouts(tx, under_way, now, already=True)
-        tx.venue.must_be_active()
-        if under_way is not None:
-            expire_visit(tx, under_way, now)
         visit = Visit(
             tx.venue.id,
             self.visit_id,
@@ -106,11 +100,18 @@ class StartVisit(Operation[Whereabouts], frozen=True):
             open_key=visitor,
             journey=journey.id,
             audience=self.audience,
-            name=None if self.name is None else checked_visitor(self.name, field="name"),
+            name=None if self.name is None else checked_text(self.name, field="name", most=LONGEST_VISITOR),
             priority=self.priority,
             why=self.why if self.priority else None,
             note=checked_note(self.note),
         ).with_plan(plan_for(tx.venue, journey, self.audience))
+        tx.venue.must_be_active()
+        # All refusals come before this, so that none reveals whether the visitor is here.
+        under_way = tx.planned_visit(visitor)
+        if under_way is not None and not journeys.is_over(tx, under_way):
+            return whereabouts(tx, under_way, now, already=True)
+        if under_way is not None:
+            expire_visit(tx, under_way, now)
         choice = journeys.choose(tx, visit, now)
         journeys.tell(tx, visit, "visit.started", journey=journey.id)
         visit = journeys.go_on(tx, visit, now, choice)
@@ -218,7 +219,7 @@ class LookAtVisitById(View[Whereabouts], frozen=True):
 
 
 class LookAtPlanned(View[Whereabouts], frozen=True):
-    """A visit with a plan that the caller knows by name, open or finished today. For staff, or with its number."""
+    """A visit with a plan that the caller knows by name, open or ended today. For staff, or with its number."""
 
     visitor: str
     number: int | None
@@ -229,7 +230,7 @@ class LookAtPlanned(View[Whereabouts], frozen=True):
 
     def look(self, tx: Transaction, now: int) -> Whereabouts:
         visitor = checked_visitor(self.visitor)
-        visit = tx.planned_visit(visitor) or _finished_today(tx, visitor)
+        visit = tx.planned_visit(visitor) or _ended_visit(tx, visitor)
         if visit is None:
             raise UnknownVisit
         seen = whereabouts(tx, visit, now)
@@ -239,9 +240,9 @@ class LookAtPlanned(View[Whereabouts], frozen=True):
         return seen
 
 
-def _finished_today(tx: Transaction, visitor: str) -> Visit | None:
+def _ended_visit(tx: Transaction, visitor: str) -> Visit | None:
     """Return the visitor's latest visit with a plan that has ended today."""
-    stage = next((ticket for ticket in finished_today(tx, visitor) if ticket.is_planned), None)
+    stage = next((ticket for ticket in ended_today(tx, visitor) if ticket.is_planned), None)
     return None if stage is None else tx.get(VISITS, stage.visit_id)
 
 

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
+from math import inf
 from typing import Any
 
 import msgspec
@@ -39,6 +40,8 @@ LONGEST_PARAMETER = 200
 REFUSALS_FROM = 400
 NAMED_BY_ID = frozenset({"ticket", "visit"})
 REFUSALS = (Refused, BadRequest, KeyConflict, Busy, StoreFault)
+MAX_BYTES_PAST_LIMIT = 1024
+"""A longer body is not read past a limit, whatever link may be in it."""
 AT_ONCE_SECONDS = 0.1
 """A body that takes longer came in pieces."""
 
@@ -61,10 +64,16 @@ class Endpoint:
             charge = parts.limits.charge if route.link is None else self._charge_holder
             verdict = await (self._charge_known(caller, raw) if caller.is_known else charge(route.limit, raw))
         if verdict is not None and not verdict.allowed:
-            return await self._replay_or_refuse(raw, caller, verdict)
-        request = None
+            return await self._answer_past_limit(raw, caller, verdict)
+        return await self._answer_within_limit(raw, caller, verdict)
+
+    async def _answer_within_limit(
+        self, raw: RawRequest, caller: Caller, verdict: Verdict | None, request: Request[Any] | None = None
+    ) -> Response | Stream:
+        route, parts = self.route, self._parts
         try:
-            request = await self._parsed(raw, caller)
+            if request is None:
+                request = await self._parsed(raw, caller)
             outcome = await route.handler(parts, request)
         except REFUSALS as refusal:
             replay = await self._settle(refusal, raw, request, verdict)
@@ -107,11 +116,14 @@ class Endpoint:
 
     async def _charge_holder(self, limit: LimitClass, raw: RawRequest) -> Verdict | None:
         """Whoever holds a link that opens a visit is counted by it, anybody else by their address."""
-        links, limits = self._parts.links, self._parts.limits
         link = None if self.route.link is None else self.route.link(raw)
-        if link is not None and (links.knows(link) or await limits.guess(raw, partial(links.opens, link))):
-            return await limits.charge_visit(link)
-        return await limits.charge(limit, raw)
+        if link is not None and await self._opens_visit(link, raw):
+            return await self._parts.limits.charge_visit(link)
+        return await self._parts.limits.charge(limit, raw)
+
+    async def _opens_visit(self, link: str, raw: RawRequest) -> bool:
+        links = self._parts.links
+        return links.knows(link) or await self._parts.limits.guess(raw, partial(links.opens, link))
 
     async def _charge_known(self, caller: Caller, raw: RawRequest) -> Verdict | None:
         """By themselves where they have a role, or no venue is concerned; elsewhere they are anybody.
@@ -284,15 +296,33 @@ class Endpoint:
         asked_for = fingerprint(dict(raw.params), asked)
         return Claim(AnswerKey(f"{venue_id}:{route.name}", caller.principal, key), asked_for, self._parts.keep_ms)
 
-    async def _replay_or_refuse(self, raw: RawRequest, caller: Caller, verdict: Verdict) -> Response:
-        """Whoever retries what was done already is answered, so many times. Nothing is read for anybody else."""
+    async def _answer_past_limit(self, raw: RawRequest, caller: Caller, verdict: Verdict) -> Response | Stream:
+        """Answer a holder of a visit's link, and a retry of what was done already. Refuse any other request."""
+        if self.route.body_link is None or _length(raw) > MAX_BYTES_PAST_LIMIT:
+            return await self._replay_or_refuse(raw, caller, verdict)
+        try:
+            request = await self._parsed(raw, caller)
+        except REFUSALS:
+            raise self._parts.limits.refusal(verdict) from None
+        link = self.route.body_link(request.given)
+        if link is not None and await self._opens_visit(link, raw):
+            of_visit = await self._parts.limits.charge_visit(link)
+            if of_visit is not None and of_visit.allowed:
+                return await self._answer_within_limit(raw, caller, of_visit, request)
+        return await self._replay_or_refuse(raw, caller, verdict, request)
+
+    async def _replay_or_refuse(
+        self, raw: RawRequest, caller: Caller, verdict: Verdict, request: Request[Any] | None = None
+    ) -> Response:
+        """Answer a retry of what was done already, a limited number of times. Read nothing for any other request."""
         limits = self._parts.limits
         if not self._may_have_key(raw):
             raise limits.refusal(verdict)
         retry = await limits.charge_retry(verdict)
         if not retry.allowed:
             raise limits.refusal(verdict)
-        request = await self._parsed(raw, caller)
+        if request is None:
+            request = await self._parsed(raw, caller)
         if request.claim is None:
             await limits.give_back(retry)
         stored = await self._stored(request)
@@ -344,3 +374,9 @@ def _one_key(header: str | None, field: str) -> str:
     if header is not None and header != field:
         raise BadRequest(400, "invalid-idempotency-key", why="differ")
     return field
+
+
+def _length(raw: RawRequest) -> float:
+    """Return the stated length of the body. A body without one may be of any."""
+    text = raw.headers.get(b"content-length", b"")
+    return int(text) if text.isdigit() else inf

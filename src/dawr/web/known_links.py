@@ -52,3 +52,9 @@ def link_in_path(raw: RawRequest) -> str | None:
 def link_in_query(raw: RawRequest) -> str | None:
     found = IN_QUERY.search(raw.scope["query_string"])
     return None if found is None else unquote(found[1].decode("latin-1"))
+
+
+def link_in_body(given: object) -> str | None:
+    """Return the link in the field `ticket` of a decoded body."""
+    ticket = getattr(given, "ticket", None)
+    return ticket.rpartition("/t/")[2] if ticket else None

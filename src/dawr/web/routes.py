@@ -189,12 +189,14 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     """Whether only somebody with an account may, and no token whatever its role. Who it is, the store is asked."""
     venue: VenueFrom | None = None
     joins: bool = False
-    """Whether it gives a number in a queue. A display's token is refused there."""
+    """Whether it may give a number in a queue. A display's token is refused there."""
     makes_venue: bool = False
     """Whether the venue may be one that is not there yet; of one that is, only an owner may."""
     limit: LimitClass | None = "look"
     link: Callable[[RawRequest], str | None] | None = None
     """Where a visitor's link stands in the request: whoever holds one that opens a visit is counted by it."""
+    body_link: Callable[[Any], str | None] | None = None
+    """Where it stands in the body. It counts where the limit of the address is used up."""
     watched: Callable[[RawRequest], str] | None = None
     """Where a venue stands in the query, if it is not in the path."""
     refusals: tuple[type[Exception], ...] = ()

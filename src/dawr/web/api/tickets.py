@@ -119,6 +119,7 @@ async def take(parts: Parts, request: Request[TakeInput]) -> Reply:
 
 async def give_number(parts: Parts, request: Request[object], queue: str, given: TakeInput) -> Reply:
     must_be_allowed(request, given.priority, given.note)
+    by_staff = request.caller.may("staff", request.venue_id)
     link = new_link(parts.ids, request.venue_id)
     issue = visitor.Issue(
         queue=queue,
@@ -133,8 +134,8 @@ async def give_number(parts: Parts, request: Request[object], queue: str, given:
         why=given.why or "other",
         most_per_hour=None if request.caller.may_issue(request.venue_id) else parts.joins_per_hour,
         note=given.note or None,
+        by_staff=by_staff,
     )
-    by_staff = request.caller.may("staff", request.venue_id)
     answer = partial(_taken, request.venue, link.path, by_staff=by_staff)
     return await request.do(issue, answer, status=201)
 

@@ -190,7 +190,7 @@ def _by_link(verb: str, summary: str, handler: object, *refusals: type[Exception
         body=NoInput,
         answer=VisitAnswer,
         venue="visit",
-        joins=verb == "enter",
+        joins=verb in {"enter", "rejoin"},
         link=link_in_path,
         refusals=(UnknownVisit, *refusals),
     )
@@ -272,6 +272,7 @@ ROUTES = (
         body=PinInput,
         answer=WentAnswer,
         venue="visit",
+        joins=True,
         link=link_in_path,
         refusals=(UnknownVisit, UnknownQueue, *PIN_REFUSALS),
         other_codes=((422, "invalid-value"),),

@@ -51,6 +51,7 @@ from dawr.web.doors.clinic_shapes import (
     StaffLoginInput,
 )
 from dawr.web.doors.times import iso_time
+from dawr.web.known_links import link_in_body
 from dawr.web.links import new_link, read_link
 from dawr.web.pin_tries import guessing_by_name
 from dawr.web.response import Header, Response, answered, encoded
@@ -84,6 +85,7 @@ async def enter(parts: Parts, request: Request[EnterInput]) -> Reply:
         ticket_id=TicketId(parts.ids.new(venue_id)),
         visit_id=VisitId(link.visit_id),
         secret_hash=link.secret_hash,
+        by_staff=request.caller.may("staff", venue_id),
     )
     return await request.do(issue, lambda joined: _entered(joined, link.path))
 
@@ -286,7 +288,9 @@ ROUTES = (
         body=DoneInput,
         answer=DonePatient,
         venue="clinic",
+        joins=True,
         limit="clinic-join",
+        body_link=link_in_body,
         refusals=(
             UnknownVenue,
             UnknownQueue,

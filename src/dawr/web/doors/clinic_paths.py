@@ -41,6 +41,7 @@ from dawr.web.doors.clinic_patient_shapes import (
     ShownCandidate,
 )
 from dawr.web.doors.clinic_patients import WORDS, naming, status_of
+from dawr.web.known_links import link_in_body
 from dawr.web.response import Response, answered
 from dawr.web.routes import Parts, Request, Route
 
@@ -160,6 +161,7 @@ ROUTES = (
         venue="clinic",
         joins=True,
         limit="clinic-join",
+        body_link=link_in_body,
         refusals=(UnknownVenue, UnknownVisit, VisitInWrongState, NothingToEnter, InvalidValue),
         words=WORDS,
     ),

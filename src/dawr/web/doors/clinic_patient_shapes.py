@@ -83,6 +83,8 @@ class VerifyInput(ClinicInput, rename="camel", kw_only=True):
     patient_id: PatientId
     pin: PinText | None = None
     queue_number: QueueNumber
+    ticket: LinkText | msgspec.UnsetType | None = msgspec.UNSET
+    """Needed where the stage asks for no PIN. Left out, it is no part of the fingerprint."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -27,6 +27,7 @@ from dawr.domain.errors import (
     UnknownVenue,
     UnknownVisit,
     VenueInactive,
+    VisitInWrongState,
     VisitLocked,
 )
 from dawr.operations import pins, visits
@@ -47,6 +48,7 @@ from dawr.web.doors.clinic_patient_shapes import (
     read_number,
     stages_of,
 )
+from dawr.web.known_links import link_in_body
 from dawr.web.links import new_link, read_link
 from dawr.web.pin_tries import guessing_by_name
 from dawr.web.response import Response, answered
@@ -74,10 +76,12 @@ async def login(parts: Parts, request: Request[LoginInput]) -> Reply:
 
 async def verify_pin(parts: Parts, request: Request[VerifyInput]) -> Reply:
     given = request.given
+    link = read_link(given.ticket) if given.ticket else None
+    number = read_number(given.queue_number)
     operation = pins.VerifyPin(
-        given.clinic, given.pin, request.attempt, visitor=given.patient_id, number=read_number(given.queue_number)
+        given.clinic, given.pin, request.attempt, visitor=given.patient_id, link=link, number=number
     )
-    async with guessing_by_name(parts, request):
+    async with guessing_by_name(parts, request) if link is None else nullcontext():
         return await request.do(operation, _verified)
 
 
@@ -219,10 +223,14 @@ ROUTES = (
         body=VerifyInput,
         answer=Verified,
         venue="clinic",
+        joins=True,
         limit="clinic-join",
+        body_link=link_in_body,
         refusals=(
             UnknownVenue,
             UnknownQueue,
+            UnknownVisit,
+            VisitInWrongState,
             NotInPlan,
             NotItsTurn,
             NotEntered,

@@ -87,6 +87,7 @@ def joining(parts: Parts, request: Request[object], given: JoinInput, queue: Que
         party_size=given.partySize,
         area=given.seatingType,
         most_per_hour=None if request.caller.may_issue(request.venue_id) else parts.joins_per_hour,
+        by_staff=request.caller.may("staff", request.venue_id),
     )
 
 

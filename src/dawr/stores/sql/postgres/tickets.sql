@@ -367,8 +367,8 @@ CROSS JOIN LATERAL (
     LIMIT k.step
 ) AS t;
 
--- name: tickets_finished_of
--- A visitor's finished tickets of a day in all queues, the latest first.
+-- name: tickets_ended_of
+-- A visitor's tickets of a day that have ended, in all queues, the latest first.
 SELECT
     t.venue_id, t.ticket_id, t.queue_id, t.day, t.round, t.number, t.label, t.priority, t.sequence,
     t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
@@ -378,7 +378,7 @@ SELECT
 FROM unnest($1::text[], $2::text[], $3::text[]) AS k (venue_id, visitor, day)
 CROSS JOIN LATERAL (
     SELECT * FROM tickets AS s
-    WHERE s.venue_id = k.venue_id AND s.visitor = k.visitor AND s.day = k.day AND s.state = 'finished'
+    WHERE s.venue_id = k.venue_id AND s.visitor = k.visitor AND s.day = k.day AND s.open_key IS NULL
     ORDER BY s.version DESC
     LIMIT 100
 ) AS t;
