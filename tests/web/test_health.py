@@ -51,7 +51,8 @@ def test_the_whole_picture_of_a_server_that_needs_nobody(client: Client) -> None
         "streams": 1,
         "stale": False,
         "works": dict.fromkeys(
-            ("clockwork", "purge", "alarms", "time", "waiting", "places", "heartbeat", "poll", "measure"), "running"
+            ("clockwork", "purge", "alarms", "time", "waiting", "places", "heartbeat", "poll", "measure", "files"),
+            "running",
         ),
         "traffic": "off",
         "alerts": [],

@@ -266,7 +266,7 @@ def checked_visitor(visitor: str) -> str:
 def checked_text(text: str, *, field: str, most: int) -> str:
     """Return a text that can be shown, without blanks around it, or refuse it.
 
-    The same text typed on two keyboards is one text, whatever way its accents are put together.
+    Accents are put together in one way, whatever the keyboard does.
     """
     trimmed = (text if text.isascii() else normalize("NFC", text)).strip()
     visible = trimmed if trimmed.isprintable() else trimmed.translate(JOINERS)

@@ -76,7 +76,7 @@ class VerifyPin(_Leaving, frozen=True):
 
     visitor: str | None = None
     link: Link | None = None
-    """One of the two says whose visit it is. If both are given they must belong together."""
+    """Visitor and number, or the link, identify the visit. A visitor who is given with a link must be its own."""
     number: int | None = None
     """The number of the visit's latest ticket. Callers with the link need not know it."""
 

@@ -72,7 +72,7 @@ class Issue(Operation[Joined], frozen=True):
         return self._issue(tx, queue, visitor, now)
 
     def _check_input(self) -> None:
-        """Refuse what is wrong by itself before it depends on who is here."""
+        """Refuse invalid fields before the visitor is looked up."""
         if not 0 <= self.priority < PRIORITIES:
             raise InvalidValue("priority", "range", least=0, most=PRIORITIES - 1)
         if not 1 <= self.party_size <= LARGEST_PARTY:

@@ -221,7 +221,7 @@ class SqliteStore(RowsBeside):
             raise StoreMissing(reasons.missing(moved.path))
 
     def _take_back(self, gateway: "SqliteGateway", fault: BaseException) -> None:
-        """Roll back. If a file is missing, save what only a removed log has before anybody is told of it."""
+        """Roll back. If a file is missing, copy a removed log into the database before any caller is refused."""
         gateway.rollback()
         if isinstance(fault, StoreMissing):
             self._connection().set_busy_timeout(BUSY_MS)

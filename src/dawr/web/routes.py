@@ -196,7 +196,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     link: Callable[[RawRequest], str | None] | None = None
     """Where a visitor's link stands in the request: whoever holds one that opens a visit is counted by it."""
     body_link: Callable[[Any], str | None] | None = None
-    """Where it stands in the body. It counts where the limit of the address is used up."""
+    """Return the link in a decoded body. It is read where the limit of the address is used up."""
     watched: Callable[[RawRequest], str] | None = None
     """Where a venue stands in the query, if it is not in the path."""
     refusals: tuple[type[Exception], ...] = ()
