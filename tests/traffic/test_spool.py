@@ -302,10 +302,45 @@ def test_a_spool_that_is_removed_for_good_shows_its_requests_and_keeps_no_more_t
         assert (spool.unspooled, counted.unspooled) == (2, 2)
 
         spools.unlink()
+        spool.sync()
         spool.flush()
         [counted] = read_counters(counters_beside(spools))
         assert (spool.unspooled, counted.unspooled) == (0, 0)
     assert bodies_in(spools) == [b"before", b"next hour"]
+
+
+def test_a_removed_spool_that_cannot_be_written_again_is_tried_once_a_second_and_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spool_module, "SYNC_SECONDS", 3600.0)
+    calls = list[str]()
+    opened, read = os.open, os.pread
+
+    def noted_open(path: Path, *arguments: int) -> int:
+        calls.extend([".begun"] if Path(path).suffix == ".begun" else [])
+        return opened(path, *arguments)
+
+    def noted_read(*arguments: int) -> bytes:
+        calls.append("read")
+        return read(*arguments)
+
+    with a_spool(tmp_path) as spool:
+        spool.append(b"before", NOON)
+        [path] = spools_in(tmp_path)
+        path.unlink()
+        path.with_suffix(".begun").mkdir()  # no file of this name can be made
+        monkeypatch.setattr(os, "open", noted_open)
+        monkeypatch.setattr(os, "pread", noted_read)
+
+        for second in range(3):
+            spool.sync()  # as its thread does
+            for number in range(100):
+                assert not spool.append(b"%d" % number, NOON)
+            spool.flush()
+            assert calls == [".begun"] * (second + 1)
+
+        path.with_suffix(".begun").rmdir()
+    assert (len(bodies_in(tmp_path)), spool.in_memory) == (301, 0)
 
 
 async def test_all_answers_of_one_turn_are_one_write_and_leave_after_it(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from errno import ENOSPC
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeVar
 from weakref import WeakMethod
 from zlib import crc32
 
@@ -30,6 +30,8 @@ MOST_ON_DISK = 256 * 1024 * 1024
 MOST_IN_MEMORY = 10_000
 SYNC_SECONDS = 1.0
 LOST = b'{"lost":'
+
+F = TypeVar("F", SpoolFile, AnswerCounter)
 
 
 class Spool:
@@ -52,6 +54,8 @@ class Spool:
         self._soon: list[tuple[int, bytes]] = []
         self._then: list[Callable[[], None]] = []
         self._is_failing = False
+        self._is_repair_due = True
+        """Set by every sync, so that a repair is tried once a second, and not for every request."""
         self._stopping = threading.Event()
         self._syncing: threading.Thread | None = None
         leave = WeakMethod(self._leave_to_the_parent)
@@ -89,7 +93,7 @@ class Spool:
 
     def flush(self) -> None:
         """Write what was kept in memory, if there is a place for it by now. Due once a second."""
-        self._replace_missing()
+        self._repair_files()
         if self._memory or self._lost_hours:
             file = self._file or self._next_file(self._memory[-1][0] if self._memory else max(self._lost_hours))
             if file is not None and not self.is_full and not file.is_missing:
@@ -120,6 +124,7 @@ class Spool:
             self.is_full = size_of(self._directory) >= MOST_ON_DISK
         except OSError as error:
             self._fails(error)
+        self._is_repair_due = True
 
     def close(self) -> None:
         """Whatever waits in memory is tried once more."""
@@ -127,7 +132,7 @@ class Spool:
         self._stopping.set()
         if self._syncing is not None:
             self._syncing.join()
-        self.is_full = False
+        self.is_full, self._is_repair_due = False, True
         self.flush()
         self._retired.extend(file for file in (self._file, self._counter) if file is not None)
         self._file, self._counter = None, None
@@ -168,7 +173,7 @@ class Spool:
 
     def _next_file(self, at: int) -> SpoolFile | None:
         """The old one stays in use as long as there is no new one."""
-        self._replace_missing()
+        self._repair_files()
         if self._file is not None and self._file.is_missing:
             return self._file
         hour = hour_of(at)
@@ -207,25 +212,28 @@ class Spool:
         self._counter, self._answers = counter, 0
         self._show_unspooled()
 
-    def _replace_missing(self) -> None:
+    def _repair_files(self) -> None:
         """Write files that were removed while they were in use again, under their names."""
-        file, counter = self._file, self._counter
+        if not self._is_repair_due:
+            return
+        self._is_repair_due = False
+        self._file = self._rewritten(self._file)
+        self._counter = self._rewritten(self._counter)
+        self._show_unspooled()
+
+    def _rewritten(self, file: F | None) -> F | None:
+        """Return a copy of a file that was removed. The old one stays in use as long as there is none."""
+        if file is None or not file.is_missing:
+            return file
         try:
-            if file is not None and file.is_missing:
-                make_directory(file.path.parent)
-                self._file = file.rewrite()
-                self._gave_up(file)
-            if counter is not None and counter.is_missing:
-                make_directory(counter.path.parent)
-                self._counter = counter.rewrite()
-                self._gave_up(counter)
-                self._show_unspooled()
+            make_directory(file.path.parent)
+            copy = file.rewrite()
         except OSError as error:
             self._fails(error)
-
-    def _gave_up(self, file: SpoolFile | AnswerCounter) -> None:
+            return file
         log.error("traffic.spool-failed", reason="The file was removed; it is written again.", file=file.path.name)
         self._retired.append(file)
+        return copy
 
     def _flush_to(self, file: SpoolFile) -> None:
         while self._memory:

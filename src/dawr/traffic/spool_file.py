@@ -7,6 +7,7 @@ orphan.
 import fcntl
 import mmap
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from errno import ENOSPC
 from pathlib import Path
@@ -31,9 +32,9 @@ def counters_beside(spools: Path) -> Path:
 
 
 class OwnedFile:
-    """A file while its process writes to it."""
+    """A file while its process writes to it. `read_content` is called once the file could be created."""
 
-    def __init__(self, path: Path, data: bytes) -> None:
+    def __init__(self, path: Path, read_content: Callable[[], bytes]) -> None:
         self.path = path
         self.is_dirty = True
         self.is_missing = False
@@ -44,6 +45,7 @@ class OwnedFile:
         self.handle = os.open(begun, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(self.handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            data = read_content()
             if os.write(self.handle, data) != len(data):
                 raise OSError(ENOSPC, os.strerror(ENOSPC))  # noqa: TRY301 - the file is closed below
             begun.rename(path)
@@ -71,11 +73,11 @@ class OwnedFile:
 class SpoolFile(OwnedFile):
     """Lines of one process in one hour."""
 
-    def __init__(self, path: Path, hour: int, lines: bytes = b"") -> None:
-        super().__init__(path, HEADER + lines)
+    def __init__(self, path: Path, hour: int, copied: "SpoolFile | None" = None) -> None:
+        super().__init__(path, lambda: HEADER if copied is None else copied.read())
         self.hour = hour
-        self.size = len(HEADER) + len(lines)
-        self.lines = lines.count(b"\n")
+        self.size: int = len(HEADER) if copied is None else copied.size
+        self.lines: int = 0 if copied is None else copied.lines
 
     def append(self, data: bytes, lines: int = 1) -> bool:
         """Write all of it, or nothing."""
@@ -94,14 +96,17 @@ class SpoolFile(OwnedFile):
 
     def rewrite(self) -> "SpoolFile":
         """Return a copy under the old name. The reader continues at its position in it."""
-        return SpoolFile(self.path, self.hour, os.pread(self.handle, self.size, len(HEADER)))
+        return SpoolFile(self.path, self.hour, self)
+
+    def read(self) -> bytes:
+        return os.pread(self.handle, self.size, 0)
 
 
 class AnswerCounter(OwnedFile):
     """Counters of one process in one hour, mapped into memory. They survive `kill -9` and the loss of the spool."""
 
     def __init__(self, path: Path, hour: int, answers: int = 0) -> None:
-        super().__init__(path, COUNTERS)
+        super().__init__(path, lambda: COUNTERS)
         self.hour = hour
         self._mapped = mmap.mmap(self.handle, len(COUNTERS))
         self._numbers = memoryview(self._mapped).cast("Q")
