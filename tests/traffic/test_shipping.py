@@ -219,6 +219,39 @@ async def test_a_spool_that_is_removed_in_use_counts_lines_and_answers_once(data
     assert await rows_of(database, LEDGER) == [(NOON, 11, 11, 11, 0, 0)]
 
 
+@pytest.mark.parametrize("is_repaired", [True, False], ids=["repaired", "stopped"])
+async def test_answers_whose_lines_wait_in_memory_are_lost_only_with_their_process(
+    database: Database, tmp_path: Path, *, is_repaired: bool
+) -> None:
+    """Also those of the hour before, whose counter is over."""
+    spools = tmp_path / "spool"
+    shipper = Shipper(database, spools, lambda: NOON)
+    with written(spools, [an_event(number) for number in range(2)]) as spool:
+        await shipper.ship()
+        shutil.rmtree(spools)
+        spools.write_text("no directory can be here")
+        spool.sync()
+        for number, at in enumerate([NOON] * 3 + [NOON + MS_PER_HOUR] * 4, start=2):
+            assert not spool.append(encoded(an_event(number, at=at)), at)
+            spool.count_answer()
+        spool.sync()
+
+        await shipper.ship()
+        assert await rows_of(database, LEDGER) == [(NOON, 2, 2, 2, 0, 0)]
+        assert shipper.unspooled == 9
+
+        if is_repaired:
+            spools.unlink()
+    await shipper.ship()
+
+    lines = (5, 4) if is_repaired else (2, 0)
+    assert await rows_of(database, LEDGER) == [
+        (NOON, 5, lines[0], lines[0], 0, 0),
+        (NOON + MS_PER_HOUR, 4, lines[1], lines[1], 0, 0),
+    ]
+    assert [*counters_beside(spools).iterdir()] == []
+
+
 async def test_a_damaged_counter_counts_nothing_and_is_removed(database: Database, tmp_path: Path) -> None:
     counters = counters_beside(tmp_path)
     counters.mkdir()

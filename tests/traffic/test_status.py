@@ -76,6 +76,38 @@ async def test_the_ledger_of_more_than_a_day_ago_says_nothing_about_now(database
     assert (now.sent, now.consumed, now.lost) == (10, 10, 0)
 
 
+@pytest.mark.parametrize("hours_ago", [0, 24], ids=["running hour", "first hour of the day"])
+async def test_an_answer_whose_line_is_of_the_hour_before_is_no_loss(database: Database, hours_ago: int) -> None:
+    """A repeat is written down in the hour of its first time, which may be a day and an hour ago."""
+    hour = NOON - hours_ago * MS_PER_HOUR
+    await in_ledger(database, hour=hour - MS_PER_HOUR, answered=100, spooled=103)
+    await in_ledger(database, hour=hour, answered=103, spooled=100)
+
+    assert (await status(database, NOON)).lost == 0
+
+
+@pytest.mark.parametrize(
+    ("figures", "lost"),
+    [
+        ({"answered": 410, "spooled": 10}, 400),
+        ({"answered": 410, "spooled": 7, "lost": 3}, 403),
+        ({"answered": 10, "spooled": 7, "lost": 3}, 3),
+        ({"spooled": 7, "lost": 3}, 3),
+        ({"answered": 10, "spooled": 410}, 0),
+    ],
+    ids=["lines gone", "lines gone and lost", "lost", "answers not counted", "lines left by a kill"],
+)
+async def test_answers_without_a_line_are_lost(database: Database, figures: dict[str, int], lost: int) -> None:
+    """What another hour has too many of replaces none of them."""
+    await in_ledger(database, hour=NOON - 2 * MS_PER_HOUR, answered=100, spooled=1000)
+    await in_ledger(database, hour=NOON, **figures)
+
+    found = await status(database, NOON)
+
+    assert found.lost == lost
+    assert any("were lost" in sentence for sentence in failed_gates(found)) is (lost > 0)
+
+
 async def test_rates_are_those_of_the_latest_minutes_and_the_peak_of_a_day(database: Database) -> None:
     minutes_ago = {0: 2, 1: 7, 5: 3, 6: 50, 60: 9}
     events = [

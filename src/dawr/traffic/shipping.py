@@ -76,14 +76,17 @@ class Shipper:
         # A line is written before its answer is counted. So what is counted now has its line in the spools read below.
         counted = read_counters(counters_beside(self._spools))
         self._counters = {_process_of(each.path): each.path for each in counted}
-        self.unspooled = sum(each.unspooled for each in counted if not each.is_over)
+        waiting = Counter[str]()
+        for each in counted:
+            waiting[_writer_of(each.path)] += 0 if each.is_over else each.unspooled
+        self.unspooled = waiting.total()
         if self._is_disk_low() and await self._is_queue_long():
             return 0
         paths = spools_in(self._spools)
         self._unreadable &= {path.name for path in paths}
         shipped = sum([await self._ship_what_can_be_read(path) for path in paths])
         for each in counted:
-            await self._ship_answers(each)
+            await self._ship_answers(each, waiting[_writer_of(each.path)])
         self.shipped_at = now
         return shipped
 
@@ -122,13 +125,15 @@ class Shipper:
             spool.close()
         return shipped
 
-    async def _ship_answers(self, counted: Counted) -> None:
-        name = counted.path.name
-        if self._known.get(name) != (0, counted.answers):
-            most = counted.answers
-            shipped = await self._database.transact(lambda transaction: _add_answers(transaction, counted, most))
+    async def _ship_answers(self, counted: Counted, waiting: int) -> None:
+        """Ship answers also without lines, but for those whose lines may wait in the memory of their process."""
+        name, answers = counted.path.name, max(counted.answers - waiting, 0)
+        _, known = self._known.get(name, (0, -1))
+        if known < answers:
+            ready = msgspec.structs.replace(counted, answers=answers)
+            shipped = await self._database.transact(lambda transaction: _add_answers(transaction, ready, answers))
             self._known[name] = (0, shipped)
-        if counted.is_over:
+        if counted.is_over and not waiting:
             await self._remove_if_on_disk(counted.path)
 
     async def _remove_if_on_disk(self, path: Path) -> None:
@@ -200,6 +205,11 @@ async def _add_answers(transaction: Transaction, counted: Counted, most: int) ->
 def _process_of(path: Path) -> str:
     """Return hour and process, which a spool and its counters have in common."""
     return path.name.rpartition("-")[0]
+
+
+def _writer_of(path: Path) -> str:
+    """Return the process, which may have counters of several hours."""
+    return _process_of(path).partition("-")[2]
 
 
 def _shown(line: bytes) -> str:

@@ -174,13 +174,13 @@ class Spool:
     def _next_file(self, at: int) -> SpoolFile | None:
         """The old one stays in use as long as there is no new one."""
         self._repair_files()
-        if self._file is not None and self._file.is_missing:
-            return self._file
         hour = hour_of(at)
         self._name = self._name or self._new_name()
         name = f"{hour:013}-{self._name}-{self._files:06}"
         self._files += 1
         self._count_in(hour, name)
+        if self._file is not None and self._file.is_missing:
+            return self._file
         try:
             make_directory(self._directory)
             file = SpoolFile(self._directory / f"{name}{SPOOL_ENDING}", hour)

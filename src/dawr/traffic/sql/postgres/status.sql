@@ -20,7 +20,14 @@ ORDER BY host;
 SELECT at FROM traffic_snapshots WHERE name = $1;
 
 -- name: traffic_settled_since
-SELECT coalesce(sum(queued), 0)::bigint, coalesce(sum(stored + duplicates + dead), 0)::bigint, coalesce(sum(greatest(lost, answered - spooled)), 0)::bigint FROM traffic_ledger WHERE hour >= $1;
+-- Answers that an hour has too many of may have their lines in the hour before, as in `dawr traffic verify`.
+SELECT
+    coalesce(sum(ledger.queued), 0)::bigint,
+    coalesce(sum(ledger.stored + ledger.duplicates + ledger.dead), 0)::bigint,
+    coalesce(sum(ledger.lost + greatest(ledger.answered - ledger.spooled - ledger.lost - greatest(coalesce(before.spooled + before.lost - before.answered, 0), 0), 0)), 0)::bigint
+FROM traffic_ledger AS ledger
+LEFT JOIN traffic_ledger AS before ON before.hour = ledger.hour - 3600000
+WHERE ledger.hour >= $1;
 
 -- name: traffic_minutes_between
 SELECT coalesce(sum(requests), 0)::bigint, coalesce(sum(errors), 0)::bigint, coalesce(max(requests), 0) FROM traffic_minutes WHERE minute >= $1 AND minute < $2;
