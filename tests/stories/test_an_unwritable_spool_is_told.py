@@ -5,6 +5,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from dawr.traffic.directory import traffic_in
 from tests.running import Client, DawrServer, dawr, eventually
 from tests.stories.traffic_audit import ledger
@@ -33,13 +35,16 @@ def is_told(data: Path) -> bool:
     return any("the spool cannot be written" in sentence for sentence in failed(data))
 
 
-def test_an_unwritable_spool_is_told_and_what_waited_is_counted(tmp_path: Path) -> None:
+@pytest.mark.parametrize("are_counters_replaced", [False, True], ids=["spool", "spool and counters"])
+def test_an_unwritable_spool_is_told_and_what_waited_is_counted(tmp_path: Path, *, are_counters_replaced: bool) -> None:
     directory = traffic_in(tmp_path)
+    replaced = [directory.spools, directory.counters] if are_counters_replaced else [directory.spools]
     with DawrServer(tmp_path, "serve", DAWR_DATA=tmp_path, **ON) as server:
         ask(server, 1)
         eventually(lambda: directory.socket.exists() and ledger(directory.database, "stored") == 1)
-        shutil.rmtree(directory.spools)
-        directory.spools.write_text("no directory can be here")
+        for folder in replaced:
+            shutil.rmtree(folder)
+            folder.write_text("no directory can be here")
 
         ask(server, REQUESTS)
         eventually(lambda: health(server)["traffic"] == "critical")
@@ -50,7 +55,8 @@ def test_an_unwritable_spool_is_told_and_what_waited_is_counted(tmp_path: Path) 
         assert (done.exit_code, "Every gate holds" in done.said) == (1, False)
         eventually(lambda: any(sentence.startswith(SPOOL_UNWRITABLE) for sentence in failed(tmp_path)))
 
-        directory.spools.unlink()
+        for folder in replaced:
+            folder.unlink()
         eventually(lambda: not is_told(tmp_path))
         eventually(lambda: health(server)["traffic"] == "well")
         eventually(lambda: ledger(directory.database, "stored") > REQUESTS)

@@ -55,9 +55,11 @@ async def a_heartbeat(
     spool_bytes: int = 0,
     key_check: str = "",
     unspooled: int = 0,
+    unwritable: int = 0,
 ) -> None:
+    unwell = (unspooled, unwritable)
     await database.change_rows(
-        "save_heartbeat", host, 1, "1.0", began_at, beat_at, spool_bytes, 0, beat_at, NOON, key_check, unspooled
+        "save_heartbeat", host, 1, "1.0", began_at, beat_at, spool_bytes, 0, beat_at, NOON, key_check, *unwell
     )
 
 

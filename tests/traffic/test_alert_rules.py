@@ -55,6 +55,7 @@ TABLE: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
     ({}, {"over_limit": 1}, "details-limited", "warning"),
     ({}, {"is_disk_low": True}, "disk-low", "critical"),
     ({"heartbeats": (a_beat(unspooled=1),)}, {}, "spool-unwritable", "critical"),
+    ({"heartbeats": (a_beat(unwritable=1),)}, {}, "spool-unwritable", "critical"),
     ({"snapshot_age_seconds": 600.0}, {}, "snapshot-old", ""),
     ({"snapshot_age_seconds": 600.1}, {}, "snapshot-old", "warning"),
     ({"heartbeats": (a_beat(up_seconds=601.0),)}, {}, "snapshot-old", "warning"),

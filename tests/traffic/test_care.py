@@ -82,7 +82,7 @@ async def test_hashes_are_kept_while_a_host_has_not_shipped_what_it_wrote_down(
     """Its lines may be repeats of requests that were counted hours ago."""
     care = await care_of(database, tmp_path)
     await counted(database, [an_event(1)], now=NOON)
-    await database.change_rows("save_heartbeat", "cut off", 1, "1", NOON, NOON, 0, 0, NOON, NOON, "", 0)
+    await database.change_rows("save_heartbeat", "cut off", 1, "1", NOON, NOON, 0, 0, NOON, NOON, "", 0, 0)
 
     care.now = NOON + 5 * MS_PER_HOUR
     await care.look()

@@ -47,6 +47,12 @@ async def test_requests_that_no_file_has_are_told(database: Database) -> None:
     assert failed_gates(await status(database, NOON)) == [unspooled_sentence(7)]
 
 
+async def test_a_spool_that_cannot_be_written_is_told_while_nothing_counts_the_requests(database: Database) -> None:
+    await a_heartbeat(database, unwritable=1)
+
+    assert failed_gates(await status(database, NOON)) == [unspooled_sentence(0)]
+
+
 async def test_what_waits_is_counted_and_timed_by_the_first_that_is_due(database: Database) -> None:
     for due_at in (NOON - 7_000, NOON - 90_000, NOON + 16_000):
         await a_message(database, due_at=due_at)

@@ -191,7 +191,7 @@ def _shipping(picture: Picture, bounds: Bounds) -> Iterator[Condition]:
         )
         yield Condition("shipping-stuck", "critical", behind.behind_seconds, sentence)
     unspooled = sum(beat.unspooled for beat in beats)
-    if unspooled:
+    if unspooled or any(beat.unwritable for beat in beats):
         yield Condition("spool-unwritable", "critical", unspooled, unspooled_sentence(unspooled))
     unreadable = [beat for beat in beats if beat.unreadable]
     if unreadable:

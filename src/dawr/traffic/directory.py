@@ -1,6 +1,8 @@
 """What the statistics keep on a host: spools, the key of the day, the embedded database, archives."""
 
+import os
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from dawr.reliability.disk import OTHERS, make_directory, mode_of
 from dawr.traffic.spool_file import counters_beside
@@ -25,6 +27,20 @@ class TrafficDirectory:
             make_directory(folder)
             if (mode := mode_of(folder)) & OTHERS:
                 folder.chmod(mode & ~OTHERS)
+
+    def count_unwritable(self) -> int:
+        """Return in how many of the two directories that servers write to no file can be written."""
+        return sum(not _can_write_in(folder) for folder in (self.spools, self.counters))
+
+
+def _can_write_in(folder: Path) -> bool:
+    """Write a file without a name, because permissions say nothing of a disk that is full or read-only."""
+    try:
+        make_directory(folder)
+        with os.scandir(folder), TemporaryFile(buffering=0, dir=folder) as probe:
+            return probe.write(b"probe") > 0
+    except OSError:
+        return False
 
 
 def traffic_in(data: str | Path) -> TrafficDirectory:

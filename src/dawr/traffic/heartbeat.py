@@ -47,6 +47,7 @@ class HeartbeatWriter:
             keys.day,
             check_of(keys.today),
             self._shipper.unspooled,
+            self._directory.count_unwritable(),
         )
         await self._database.change_rows("forget_hosts", now - FORGOTTEN_MS)
 

@@ -41,6 +41,8 @@ class Heartbeat(msgspec.Struct, frozen=True):
     """Spools that it cannot read."""
     unspooled: int = 0
     """Requests that were answered and are in no file, because the spool cannot be written."""
+    unwritable: int = 0
+    """Directories of its spools and counters in which it can write no file."""
 
 
 class OpenAlert(msgspec.Struct, frozen=True):
@@ -138,6 +140,7 @@ def failed_gates(status: Status) -> list[str]:
     behind = [beat for beat in status.heartbeats if beat.behind_seconds > MOST_BEHIND_SECONDS]
     unreadable = sum(beat.unreadable for beat in status.heartbeats)
     unspooled = sum(beat.unspooled for beat in status.heartbeats)
+    is_writable = not any(beat.unwritable for beat in status.heartbeats)
     dead_letters = status.dead_letters
     gates = (
         (
@@ -159,7 +162,7 @@ def failed_gates(status: Status) -> list[str]:
             bool(behind),
             f"What was written down is not shipped for more than a minute: {', '.join(beat.host for beat in behind)}.",
         ),
-        (unspooled > 0, unspooled_sentence(unspooled)),
+        (unspooled > 0 or not is_writable, unspooled_sentence(unspooled)),
         (unreadable > 0, f"{unreadable:,} spools cannot be read: look at the log for `traffic.spool-unreadable`."),
     )
     critical = [f"{alert.name}: {alert.sentence}" for alert in status.alerts if alert.level == "critical"]
@@ -167,7 +170,9 @@ def failed_gates(status: Status) -> list[str]:
 
 
 def unspooled_sentence(requests: int) -> str:
-    return f"{requests:,} requests are in no file: the spool cannot be written. Look at its directory and its disk."
+    """How many is not known where the spool's counters cannot be written either."""
+    who = f"{requests:,} requests are" if requests else "Requests may be"
+    return f"{who} in no file: the spool cannot be written. Look at its directory and its disk."
 
 
 def at_least(count: int) -> str:
@@ -175,10 +180,10 @@ def at_least(count: int) -> str:
     return f"{count:,}" if count < MOST_COUNTED else f"{MOST_COUNTED - 1:,} or more"
 
 
-def _heartbeat(row: tuple[str, int, str, int, int, int, int, str, int, int, int], now: int) -> Heartbeat:
-    host, pid, version, began_at, beat_at, spool_bytes, key_day, key_check, shipped_at, unreadable, unspooled = row
+def _heartbeat(row: tuple[str, int, str, int, int, int, int, str, int, int, int, int], now: int) -> Heartbeat:
+    host, pid, version, began_at, beat_at, spool_bytes, key_day, key_check, shipped_at, *unwell = row
     age, up, behind = _seconds(beat_at, now), _seconds(began_at, now), _seconds(shipped_at, beat_at)
-    return Heartbeat(host, pid, version, age, up, spool_bytes, key_day, key_check, behind, unreadable, unspooled)
+    return Heartbeat(host, pid, version, age, up, spool_bytes, key_day, key_check, behind, *unwell)
 
 
 def _alive(beats: list[Heartbeat]) -> list[Heartbeat]:

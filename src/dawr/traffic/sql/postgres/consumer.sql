@@ -1,8 +1,8 @@
 -- The traffic process of each host.
 
 -- name: save_heartbeat
-INSERT INTO traffic_consumer (host, pid, version, began_at, beat_at, spool_bytes, unreadable, shipped_at, key_day, key_check, unspooled)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+INSERT INTO traffic_consumer (host, pid, version, began_at, beat_at, spool_bytes, unreadable, shipped_at, key_day, key_check, unspooled, unwritable)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 ON CONFLICT (host) DO UPDATE SET
     pid = excluded.pid,
     version = excluded.version,
@@ -13,7 +13,8 @@ ON CONFLICT (host) DO UPDATE SET
     shipped_at = excluded.shipped_at,
     key_day = excluded.key_day,
     key_check = excluded.key_check,
-    unspooled = excluded.unspooled;
+    unspooled = excluded.unspooled,
+    unwritable = excluded.unwritable;
 
 -- name: forget_hosts
 -- Those that have been silent for days are gone for good.

@@ -12,7 +12,7 @@ SELECT count(*) FROM (SELECT hour, due_at FROM traffic_queue ORDER BY seq DESC L
 SELECT kind, count(*) FROM (SELECT kind FROM traffic_dead ORDER BY seq DESC LIMIT $1) AS latest GROUP BY kind;
 
 -- name: traffic_heartbeats
-SELECT host, pid, version, began_at, beat_at, spool_bytes, key_day, key_check, shipped_at, unreadable, unspooled
+SELECT host, pid, version, began_at, beat_at, spool_bytes, key_day, key_check, shipped_at, unreadable, unspooled, unwritable
 FROM traffic_consumer
 ORDER BY host;
 
