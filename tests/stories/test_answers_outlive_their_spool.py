@@ -60,6 +60,23 @@ def test_a_spool_that_is_deleted_after_a_kill_is_missed(tmp_path: Path) -> None:
     assert status["lost"] == answered - 10
 
 
+def test_answers_are_counted_once_their_counter_can_be_made(tmp_path: Path) -> None:
+    directory = traffic_in(tmp_path)
+    with DawrServer(tmp_path, "serve", DAWR_DATA=tmp_path, **ON) as server:
+        eventually(directory.socket.exists)
+        directory.counters.rmdir()
+        directory.counters.write_text("no directory can be here")
+        asked(server, 10)
+        eventually(lambda: is_settled(directory, 0, 10))
+
+        directory.counters.unlink()
+
+        eventually(lambda: is_settled(directory, 10, 10))
+        verified = dawr("traffic", "verify", "--data", tmp_path)
+
+    assert verified.exit_code == 0, verified
+
+
 def test_a_spool_that_is_removed_under_load_counts_no_answer_twice(tmp_path: Path) -> None:
     directory = traffic_in(tmp_path)
     with DawrServer(tmp_path, "serve", DAWR_DATA=tmp_path, **ON) as server:

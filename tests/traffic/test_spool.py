@@ -290,6 +290,47 @@ def test_a_counter_that_was_removed_is_written_again(tmp_path: Path) -> None:
         assert answers_beside(tmp_path) == 3
 
 
+@pytest.mark.parametrize("tried_by", ["the timer", "the next answer", "a clean stop"])
+def test_a_counter_that_could_not_be_begun_is_tried_again_within_its_hour(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tried_by: str
+) -> None:
+    monkeypatch.setattr(spool_module, "SYNC_SECONDS", 3600.0)
+    spools = tmp_path / "spools"
+    counters_beside(spools).write_text("no directory can be here")
+    with a_spool(spools) as spool:
+        for number in range(3):
+            assert spool.append(b"%d" % number, NOON)
+            spool.count_answer()
+        counters_beside(spools).unlink()
+
+        if tried_by != "a clean stop":
+            spool.sync()  # as its thread does
+            spool.flush() if tried_by == "the timer" else spool.count_answer()
+            assert answers_beside(spools) == (3 if tried_by == "the timer" else 4)
+    assert answers_beside(spools) == (4 if tried_by == "the next answer" else 3)
+
+
+def test_the_counter_of_an_hour_that_could_not_be_begun_is_begun_late(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Answers meanwhile are in the counter of the hour before."""
+    monkeypatch.setattr(spool_module, "SYNC_SECONDS", 3600.0)
+    with a_spool(tmp_path) as spool:
+        spool.append(b"one", NOON)
+        spool.count_answer()
+        blocking = counters_beside(tmp_path) / f"{NOON + MS_PER_HOUR:013}-{os.getpid()}-0001-000001.begun"
+        blocking.mkdir()
+        spool.append(b"two", NOON + MS_PER_HOUR)
+        spool.count_answer()
+        blocking.rmdir()
+
+        spool.sync()  # as its thread does
+        spool.flush()
+        spool.count_answer()
+
+        assert [counted.answers for counted in read_counters(counters_beside(tmp_path))] == [2, 1]
+
+
 def test_a_spool_that_is_removed_for_good_shows_its_requests_and_keeps_no_more_than_its_bound(tmp_path: Path) -> None:
     spools = tmp_path / "spools"
     with a_spool(spools) as spool:

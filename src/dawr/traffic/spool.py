@@ -46,6 +46,8 @@ class Spool:
         self._files = 0
         self._file: SpoolFile | None = None
         self._counter: AnswerCounter | None = None
+        self._counter_due: tuple[int, str] | None = None
+        """Hour and name of the counter that could not be begun."""
         self._retired: deque[SpoolFile | AnswerCounter] = deque()
         self._memory: deque[tuple[int, bytes]] = deque()
         self._lost_hours = Counter[int]()
@@ -82,6 +84,7 @@ class Spool:
         """By whoever sends the bytes of an answer: what `append` wrote down is compared with it."""
         if self._counter is None:
             self._answers += 1
+            self._repair_files()
         else:
             self._counter.add(1)
 
@@ -197,6 +200,7 @@ class Spool:
 
     def _count_in(self, hour: int, name: str) -> None:
         """Begin the counter of the hour. Without one, the counter before it stays in use."""
+        self._counter_due = None
         if self._counter is not None and self._counter.hour == hour:
             return
         counters = counters_beside(self._directory)
@@ -204,6 +208,7 @@ class Spool:
             make_directory(counters)
             counter = AnswerCounter(counters / f"{name}{COUNTERS_ENDING}", hour, self._answers)
         except OSError as error:
+            self._counter_due = (hour, name)
             self._fails(error)
             return
         if self._counter is not None:
@@ -213,12 +218,14 @@ class Spool:
         self._show_unspooled()
 
     def _repair_files(self) -> None:
-        """Write files that were removed while they were in use again, under their names."""
+        """Write removed files again under their names, and begin the counter that could not be begun before."""
         if not self._is_repair_due:
             return
         self._is_repair_due = False
         self._file = self._rewritten(self._file)
         self._counter = self._rewritten(self._counter)
+        if self._counter_due is not None:
+            self._count_in(*self._counter_due)
         self._show_unspooled()
 
     def _rewritten(self, file: F | None) -> F | None:
@@ -259,7 +266,8 @@ class Spool:
         self._memory.clear()
         self._lost_hours.clear()
         self._soon, self._then = [], []
-        self._file, self._counter, self._syncing, self._name, self._answers = None, None, None, "", 0
+        self._file, self._counter, self._counter_due = None, None, None
+        self._syncing, self._name, self._answers = None, "", 0
 
     def _sync_for_ever(self) -> None:
         while not self._stopping.wait(SYNC_SECONDS):
