@@ -1,7 +1,9 @@
 """A spool that cannot be written holds no request up, and `/health` and `dawr traffic status` tell of it."""
 
 import json
+import os
 import shutil
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 from dawr.traffic.directory import traffic_in
 from tests.running import Client, DawrServer, dawr, eventually
 from tests.stories.traffic_audit import ledger
+from tests.stories.traffic_chaos import traffic_process_of
 
 ON = {"DAWR_TRAFFIC": "on", "DAWR_TRAFFIC_BATCH_SECONDS": "1"}
 REQUESTS = 300
@@ -63,3 +66,23 @@ def test_an_unwritable_spool_is_told_and_what_waited_is_counted(tmp_path: Path, 
         verified = dawr("traffic", "verify", "--data", tmp_path)
 
     assert verified.exit_code == 0, verified
+
+
+def test_health_tells_of_an_unwritable_spool_while_the_traffic_process_stands_still(tmp_path: Path) -> None:
+    directory = traffic_in(tmp_path)
+    with DawrServer(tmp_path, "serve", DAWR_DATA=tmp_path, **ON) as server:
+        ask(server, 1)
+        eventually(lambda: directory.socket.exists() and ledger(directory.database, "stored") == 1)
+        eventually(lambda: health(server)["traffic"] == "well")
+        frozen = traffic_process_of(server)
+        os.kill(frozen, signal.SIGSTOP)
+        shutil.rmtree(directory.spools)
+        directory.spools.write_text("no directory can be here")
+
+        eventually(lambda: health(server)["traffic"] == "critical")
+        assert health(server)["alerts"] == [SPOOL_UNWRITABLE]
+
+        directory.spools.unlink()
+        eventually(lambda: health(server)["traffic"] == "well")
+        assert health(server)["alerts"] == []
+        os.kill(frozen, signal.SIGCONT)

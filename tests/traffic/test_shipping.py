@@ -1,13 +1,15 @@
 """From spools to the queue: each line once, whatever goes wrong on the way, on both databases."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import count
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
-from dawr.traffic.database import Database, DatabaseAway
+from dawr.traffic import spool_reader
+from dawr.traffic.database import Database, DatabaseAway, Transaction
 from dawr.traffic.event import MS_PER_HOUR, Event, encoded
 from dawr.traffic.shipping import ASK_AGAIN_MS, Shipper
 from dawr.traffic.spool import MOST_IN_MEMORY, Spool, framed
@@ -15,6 +17,8 @@ from dawr.traffic.spool_file import HEADER, counters_beside
 from tests.traffic.builders import NOON, an_event
 from tests.traffic.faults import FaultyDatabase
 from tests.traffic.tables import rows_of
+
+T = TypeVar("T")
 
 LINES = 30
 QUEUED = "SELECT hour, body FROM traffic_queue ORDER BY seq"
@@ -200,6 +204,35 @@ async def test_answers_are_counted_also_when_their_lines_are_gone(database: Data
     assert await rows_of(database, LEDGER) == [(NOON, LINES, 0, 0, 0, 0)]
     assert [*counters_beside(tmp_path).iterdir()] == []
     assert await rows_of(database, "SELECT spool FROM traffic_spools") == []
+
+
+async def test_at_no_moment_has_the_ledger_more_answers_than_lines(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also while a spool is read in pieces, and while requests come that are not read yet."""
+    monkeypatch.setattr(spool_reader, "MOST_READ", 2000)
+    later = [an_event(number) for number in range(LINES, 2 * LINES)]
+    own, seen = database.transact, list[tuple[int, int]]()
+
+    async def transact_and_go_on(work: Callable[[Transaction], Awaitable[T]]) -> T:
+        done = await own(work)
+        [(_, answered, spooled, *_)] = await database.select_rows("verify_ledger", NOON, NOON + 1)
+        seen.append((answered, spooled))
+        if later:
+            spool.append(encoded(later.pop()), NOON)
+            spool.count_answer()
+        return done
+
+    with written(tmp_path, [an_event(number) for number in range(LINES)]) as spool:
+        monkeypatch.setattr(database, "transact", transact_and_go_on)
+        shipper = Shipper(database, tmp_path, lambda: NOON)
+        while later:
+            await shipper.ship()
+        await shipper.ship()
+
+    assert [(answered, spooled) for answered, spooled in seen if answered > spooled] == []
+    assert seen[0][1] < LINES
+    assert seen[-1] == (2 * LINES, 2 * LINES)
 
 
 async def test_a_spool_that_is_removed_in_use_counts_lines_and_answers_once(database: Database, tmp_path: Path) -> None:
