@@ -29,7 +29,7 @@ class TrafficDirectory:
                 folder.chmod(mode & ~OTHERS)
 
     def count_unwritable(self) -> int:
-        """Return in how many of the two directories that servers write to no file can be written."""
+        """Count the directories, of the two that servers write to, in which no file can be written."""
         return sum(not _can_write_in(folder) for folder in (self.spools, self.counters))
 
 

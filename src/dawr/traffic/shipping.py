@@ -126,7 +126,7 @@ class Shipper:
         return shipped
 
     async def _ship_answers(self, counted: Counted, waiting: int) -> None:
-        """Ship answers also without lines, but for those whose lines may wait in the memory of their process."""
+        """Ship answers, with or without a line. Leave out `waiting`, whose lines are in the memory of their process."""
         name, answers = counted.path.name, max(counted.answers - waiting, 0)
         _, known = self._known.get(name, (0, -1))
         if known < answers:

@@ -47,7 +47,7 @@ class Spool:
         self._file: SpoolFile | None = None
         self._counter: AnswerCounter | None = None
         self._counter_due: tuple[int, str] | None = None
-        """Hour and name of the counter that could not be begun."""
+        """Hour and name of the counter whose file could not be created."""
         self._retired: deque[SpoolFile | AnswerCounter] = deque()
         self._memory: deque[tuple[int, bytes]] = deque()
         self._lost_hours = Counter[int]()
@@ -218,7 +218,7 @@ class Spool:
         self._show_unspooled()
 
     def _repair_files(self) -> None:
-        """Write removed files again under their names, and begin the counter that could not be begun before."""
+        """Write removed files again under their names, and retry a counter whose file could not be created."""
         if not self._is_repair_due:
             return
         self._is_repair_due = False
@@ -229,7 +229,7 @@ class Spool:
         self._show_unspooled()
 
     def _rewritten(self, file: F | None) -> F | None:
-        """Return a copy of a file that was removed. The old one stays in use as long as there is none."""
+        """Return a copy of a file that was removed, or the file itself if no copy can be written."""
         if file is None or not file.is_missing:
             return file
         try:

@@ -170,7 +170,7 @@ def failed_gates(status: Status) -> list[str]:
 
 
 def unspooled_sentence(requests: int) -> str:
-    """How many is not known where the spool's counters cannot be written either."""
+    """Return the sentence of the gate and the alert. 0: the number is unknown without the spool's counters."""
     who = f"{requests:,} requests are" if requests else "Requests may be"
     return f"{who} in no file: the spool cannot be written. Look at its directory and its disk."
 
