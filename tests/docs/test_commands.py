@@ -8,7 +8,7 @@ import click
 import pytest
 
 from dawr.cli import main
-from tests.cli.test_tls import Pair
+from tests.cli.certificates import Pair
 from tests.docs.pages import ROOT, documents, text_of
 from tests.docs.shell import blocks_in, commands_in, run, what_can_be_run
 from tests.servers import ValkeyServer

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import signal
+import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from itertools import count
@@ -15,6 +16,7 @@ from dawr.observe.access_log import AccessLog
 from dawr.reliability import correlation
 from dawr.web.problems import BadRequest, problem_of
 from dawr.web.response import SECURITY_HEADERS
+from dawr.web.server.addresses import AddressConnections
 from dawr.web.server.server import Server, listen
 
 READ_SECONDS = 60
@@ -54,7 +56,11 @@ def clock_of_the_log() -> Callable[[], int]:
 
 @asynccontextmanager
 async def serving(
-    make_app: Callable[[AccessLog], ASGIApp], *, stopping: Callable[[], None] = lambda: None
+    make_app: Callable[[AccessLog], ASGIApp],
+    *,
+    stopping: Callable[[], None] = lambda: None,
+    tls: ssl.SSLContext | None = None,
+    addresses: AddressConnections | None = None,
 ) -> AsyncIterator[Served]:
     """Serve until the end of the test; then stop as a signal would, and see that nothing is raised."""
     written = bytearray()
@@ -67,6 +73,8 @@ async def serving(
         new_id=lambda: f"made-{next(made)}",
         ready=lambda _: ready.set(),
         stopping=stopping,
+        tls=tls,
+        addresses=addresses,
     )
     port = listener.getsockname()[1]
     running = asyncio.create_task(server.run_until_stopped())

@@ -74,6 +74,8 @@ class HttpProtocol(HttpToolsProtocol):
     _has_cycle = False
     _refused = False
     _is_late = False
+    is_counted = False
+    """Whether the connection counts for its address already, as one over TLS does since it was accepted."""
     _counted_as: str | None = None
     """The key under which the connection counts for its address."""
     _is_last = False
@@ -97,7 +99,7 @@ class HttpProtocol(HttpToolsProtocol):
         transport.set_write_buffer_limits(WRITE_BUFFER)
         self._shared = cast("Shared", self.server_state)
         self._since = self._unread_since = self._shared.second
-        if self._shared.addresses is not None:
+        if self._shared.addresses is not None and not self.is_counted:
             try:
                 self._counted_as = self._shared.addresses.admit(self.client)
             except TooManyConnections as refusal:

@@ -8,6 +8,7 @@ import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import cast
 
 import uvicorn
 
@@ -17,6 +18,7 @@ from dawr.traffic.requests import RequestCollector
 from dawr.web.server.addresses import AddressConnections
 from dawr.web.server.protocol import HttpProtocol
 from dawr.web.server.shared import Shared
+from dawr.web.server.tls import TlsProtocol
 
 GRACE_SECONDS = 2
 LAST_WORDS_SECONDS = 0.3
@@ -69,11 +71,11 @@ class Server(uvicorn.Server):
                 proxy_headers=False,
                 timeout_graceful_shutdown=GRACE_SECONDS,
                 backlog=BACKLOG,
-                ssl_context_factory=None if tls is None else lambda *_: tls,
             )
         )
         self._listener = listener
         self._also = also
+        self._tls = tls
         self._ready = ready
         self._stopping = stopping
         self._shared = Shared(access_log, new_id, patience_seconds, collecting, addresses)
@@ -83,14 +85,17 @@ class Server(uvicorn.Server):
         await self.serve(sockets=[self._listener])
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        beside: list[asyncio.base_events.Server] = []
-        if self._also is not None:
-            tls, self.config.ssl = self.config.ssl, None
-            await super().startup([self._also])
-            beside, self.config.ssl = self.servers, tls
-        await super().startup(sockets)
-        self.servers += beside
-        self._ready(url_of(self._listener, secure=self.config.ssl is not None))
+        plain, secure = ([], sockets or []) if self._tls is not None else (sockets or [], [])
+        await super().startup(plain if self._also is None else [*plain, self._also])
+        loop = asyncio.get_running_loop()
+        for listener in secure:
+            self.servers.append(await loop.create_server(self._tls_protocol, sock=listener, backlog=BACKLOG))
+        self._ready(url_of(self._listener, secure=self._tls is not None))
+
+    def _tls_protocol(self) -> asyncio.Protocol:
+        context = cast("ssl.SSLContext", self._tls)
+        given = {"config": self.config, "server_state": self.server_state, "app_state": self.lifespan.state}
+        return cast("asyncio.Protocol", TlsProtocol(context, **given))
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self._stopping()
