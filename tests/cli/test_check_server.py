@@ -7,7 +7,7 @@ import pytest
 
 from tests.cli.here import run_here
 from tests.cli.installations import Installation
-from tests.running import Finished, venue_document
+from tests.running import Finished, eventually, venue_document
 from tests.servers.place import free_port
 
 BARE = re.compile(r"\[?Errno|btreeInitPage|returns error code|Connect call failed|Traceback|asyncpg|Error \d+ ")
@@ -77,6 +77,7 @@ def test_a_backup_put_in_place_after_a_clean_stop_names_no_killed_server(embedde
     embedded.create_venue()
     backup = embedded.directory / "backup.sqlite"
     with embedded.serve():
+        eventually(lambda: embedded.rows("SELECT 1 FROM leases WHERE name = 'clockwork' AND holder <> ''") == [(1,)])
         assert embedded.dawr("backup", backup).exit_code == 0
     assert embedded.dawr("restore", "--replace", backup).exit_code == 0
 

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from dawr.reliability.client_address import Clients
 from dawr.settings import Settings
+from dawr.web.server.addresses import AddressConnections, TooManyConnections
 from tests.running import DawrServer, dawr, eventually, venue_document
 
 LIMIT = 20
@@ -99,6 +101,21 @@ def test_refused_connections_are_counted(server: DawrServer) -> None:
                 assert status_of(refused.recv(65536)) == 429
 
     assert [after - earlier for after, earlier in zip(refused_so_far(server), before, strict=True)] == [7, 7]
+
+
+def test_the_connections_of_an_ipv6_network_count_together() -> None:
+    addresses = AddressConnections(2, Clients(()), lambda _: None)
+
+    first = addresses.admit(("2001:db8:0:1::1", 1))
+    second = addresses.admit(("2001:db8:0:1:ffff::2", 2))
+
+    assert first is not None
+    assert first == second
+    with pytest.raises(TooManyConnections):
+        addresses.admit(("2001:db8:0:1::3", 3))
+    assert addresses.admit(("2001:db8:0:2::1", 4)) is not None
+    addresses.release(first)
+    assert addresses.admit(("2001:db8:0:1::3", 5)) == first
 
 
 def is_admitted(server: DawrServer, address: str) -> bool:

@@ -232,6 +232,20 @@ async def test_a_body_full_of_ends_of_heads_is_parsed_in_large_pieces(
     assert len(pieces) < len(body) / MIN_BODY_PIECE_BYTES * 2
 
 
+async def test_a_piece_of_a_body_brings_few_of_the_requests_behind_it() -> None:
+    async with serving(Slow) as served, await Wire.to(served) as wire:
+        app = cast("Slow", served.app)
+        await wire.say(POST + b"h")
+        await app.asked.wait()
+
+        wire._writer.write(b"ello" + GET * 400)
+        await until(lambda: connection_of(served).flow.read_paused)
+
+        assert MOST_BEHIND <= len(connection_of(served).pipeline) <= 18
+        app.go.set()
+        assert (await wire.hear())[2] == b"hello"
+
+
 async def test_empty_lines_before_a_request_are_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
     pieces: list[bytes] = []
     parse = HttpProtocol._parse
