@@ -28,6 +28,7 @@ from dawr.web.routes import Parts, Request, Route
 from tests.builders import a_queue
 from tests.running import Client, DawrServer, set_up, zone_where_it_is_noon
 from tests.serving import quiet
+from tests.web.serving import Echo, Wire, serving
 
 AT_NOON = 1_790_000_000_123_456_789
 ID = "a-request"
@@ -109,6 +110,20 @@ NO_TRACEPARENTS = (
     f"00-{TRACE}-{'0' * 16}-01",
     f"{TRACEPARENT}-extra",
 )
+
+
+async def test_the_line_of_a_request_that_the_server_refuses_before_the_app_has_the_id_of_its_trace() -> None:
+    refused = (
+        b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\nX-Correlation-Id: %s\r\nTraceparent: %s\r\n\r\n"
+    )
+    async with serving(Echo) as served:
+        for correlation_id, parent in {"traced": TRACEPARENT, "wrong": NO_TRACEPARENTS[0]}.items():
+            async with await Wire.to(served) as wire:
+                await wire.say(refused % (correlation_id.encode(), parent.encode()))
+                assert (await wire.hear())[0] == b"HTTP/1.1 501 Not Implemented"
+
+        lines = [(line["status"], line["correlation_id"], line.get("trace_id")) for line in served.lines()]
+        assert lines == [(501, "traced", TRACE), (501, "wrong", None)]
 
 
 def test_every_change_of_a_set_up_is_a_line_too(tmp_path: Path) -> None:

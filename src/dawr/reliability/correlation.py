@@ -124,10 +124,10 @@ def outgoing_headers() -> dict[str, str]:
 
 
 @contextmanager
-def within(correlation_id: str) -> Iterator[None]:
+def within(correlation_id: str, trace: Trace | None = None) -> Iterator[None]:
     """On behalf of a request that ended: a worker takes its id from the row that it works on."""
     before = _current.get()
-    _current.set((correlation_id, None))
+    _current.set((correlation_id, trace))
     try:
         yield
     finally:

@@ -375,7 +375,8 @@ class HttpProtocol(HttpToolsProtocol):
             shared.count_answer()
         log = shared.access_log
         log.count_refusal(refusal.code)
-        log.record(OTHER_METHOD, NO_ROUTE, refusal.status, log.begin(), correlation_id)
+        with correlation.within(correlation_id, correlation.traced(self.headers or ())):
+            log.record(OTHER_METHOD, NO_ROUTE, refusal.status, log.begin(), correlation_id)
 
 
 def _is_of_a_body(name: bytes, value: bytes) -> bool:
