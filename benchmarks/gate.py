@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 import uvloop
 
-from benchmarks.gate_install import CannotCompare, install, install_commit
+from benchmarks.gate_install import CannotCompare, install, install_commit, python_variables
 from benchmarks.http import BODY, PATH, ask_by
 from benchmarks.http_callers import HttpLoad
 from benchmarks.load import Run
@@ -193,7 +193,8 @@ def _serving(program: Path, directory: Path) -> Iterator[DawrServer]:
         "DAWR_TRAFFIC": "on",
     }
     server = DawrServer(place, "serve", **settings)
-    server.program = (str(program),)
+    unset = [part for name in sorted(python_variables()) for part in ("-u", name)]
+    server.program = ("/usr/bin/env", *unset, str(program))
     environment = {name: str(value) for name, value in settings.items()}
     apply = [str(program), "venue", "apply", "-"]
     document = venue_document({"id": "lab"}).encode()

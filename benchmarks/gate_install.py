@@ -4,6 +4,7 @@ Both get what the service needs and no development tools, so that they differ in
 """
 
 import io
+import os
 import subprocess
 import sys
 import tarfile
@@ -41,18 +42,43 @@ def resolve_commit(repository: Path, revision: str) -> str:
 
 
 def install(source: Path, directory: Path) -> Path:
-    """Return the `dawr` of a source tree. Install it again only when its requirements changed."""
+    """Return the `dawr` of a source tree, and no other. Install it when its requirements or place changed."""
     environment, stamp = directory / ".venv", directory / "installed"
     python = environment / "bin" / "python"
-    requirements = sha256(b"".join((source / name).read_bytes() for name in ("pyproject.toml", "constraints.txt")))
-    if not (stamp.exists() and stamp.read_text(encoding="ascii") == requirements.hexdigest()):
+    installed = stamp_of(source, environment)
+    if not (stamp.exists() and stamp.read_text(encoding="utf-8") == installed):
         print(f"Installing {source} into {environment} ...", file=sys.stderr)
         options = ("-qq", "--disable-pip-version-check", "--constraint", source / "constraints.txt")
         _run(sys.executable, "-m", "venv", "--clear", environment)
         _run(python, "-m", "pip", "install", *options, "hatchling", "editables")
         _run(python, "-m", "pip", "install", *options, "--no-build-isolation", "--editable", source)
-        stamp.write_text(requirements.hexdigest(), encoding="ascii")
+        stamp.write_text(installed, encoding="utf-8")
+    ensure_imports(python, source)
     return environment / "bin" / "dawr"
+
+
+def stamp_of(source: Path, environment: Path) -> str:
+    """Return what an installation depends on. An environment that was copied still runs the code of its original."""
+    requirements = sha256(b"".join((source / name).read_bytes() for name in ("pyproject.toml", "constraints.txt")))
+    return f"{requirements.hexdigest()}\n{environment.resolve()}\n{source.resolve()}\n"
+
+
+def ensure_imports(python: Path, source: Path) -> None:
+    """Refuse to measure an environment that runs the code of another directory."""
+    expected = (source / "src" / "dawr").resolve()
+    imported = Path(_run(python, "-I", "-c", "import dawr; print(dawr.__file__)").strip()).resolve().parent
+    if imported != expected:
+        raise CannotCompare(f"{python} runs the code in {imported}, and {expected} was to be measured.")
+
+
+def clean_environment() -> dict[str, str]:
+    """Return the environment without variables that let Python import other code, or run it in another way."""
+    unwanted = python_variables()
+    return {name: value for name, value in os.environ.items() if name not in unwanted}
+
+
+def python_variables() -> set[str]:
+    return {name for name in os.environ if name.startswith("PYTHON")}
 
 
 def _check_out(repository: Path, commit: str, directory: Path) -> None:
@@ -65,10 +91,21 @@ def _check_out(repository: Path, commit: str, directory: Path) -> None:
     partial.rename(directory)
 
 
-def _run(*command: str | Path) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_TIMEOUT_SECONDS, check=False)
+def _run(*command: str | Path) -> str:
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=INSTALL_TIMEOUT_SECONDS,
+            check=False,
+            env=clean_environment(),
+        )
+    except OSError as error:
+        raise CannotCompare(f"{command[0]} cannot be run: {error.strerror}.") from error
     if done.returncode != 0:
         raise CannotCompare(f"`{' '.join(map(str, command))}` failed:\n{done.stderr.strip()}")
+    return done.stdout
 
 
 def _git(repository: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:

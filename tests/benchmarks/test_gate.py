@@ -1,11 +1,14 @@
 """The comparison of this tree with a fixed commit."""
 
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from benchmarks.gate import CONNECTIONS, Comparison, Measured, Slice, below_bar, compare, main, report
+from benchmarks import gate, gate_install
+from benchmarks.gate import CONNECTIONS, Comparison, Measured, Slice, _serving, below_bar, compare, main, report
 from benchmarks.gate_install import CannotCompare, resolve_commit
 from benchmarks.load import Run
 from tests.running import PROGRAM
@@ -71,6 +74,82 @@ def test_a_commit_that_is_not_there_is_refused_in_a_sentence(tmp_path: Path) -> 
         resolve_commit(whole, "c036407")
     with pytest.raises(CannotCompare, match=r"^This clone is shallow and has no commit .*git fetch --unshallow"):
         resolve_commit(shallow, resolve_commit(whole, "HEAD~1"))
+
+
+def test_a_server_does_not_import_what_the_environment_of_the_gate_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "other" / "dawr"
+    other.mkdir(parents=True)
+    (other / "__init__.py").write_text("raise RuntimeError('the code of another tree')")
+    monkeypatch.setenv("PYTHONPATH", str(other.parent))
+
+    with _serving(Path(PROGRAM), tmp_path) as server:
+        assert server.is_running()
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A tree to install, whose environment is not really made."""
+    tree = tmp_path / "tree"
+    (tree / "src" / "dawr").mkdir(parents=True)
+    for name in ("pyproject.toml", "constraints.txt"):
+        (tree / name).write_text("the same")
+    return tree
+
+
+def install_without_pip(tree: Path, monkeypatch: pytest.MonkeyPatch, *, imported: Path) -> bool:
+    """Return whether it was installed anew. The environment imports what is given."""
+    ran: list[tuple[str, ...]] = []
+
+    def run(*command: str | Path) -> str:
+        ran.append(tuple(map(str, command)))
+        return f"{imported}\n"
+
+    monkeypatch.setattr(gate_install, "_run", run)
+    (tree / "build").mkdir(exist_ok=True)
+    gate_install.install(tree, tree / "build")
+    return any("install" in command for command in ran)
+
+
+def test_a_tree_that_was_copied_with_its_environment_is_installed_anew(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = tmp_path / "copy"
+    own = Path("src", "dawr", "__init__.py")
+
+    first = install_without_pip(tree, monkeypatch, imported=tree / own)
+    again = install_without_pip(tree, monkeypatch, imported=tree / own)
+    shutil.copytree(tree, copy)
+    copied = install_without_pip(copy, monkeypatch, imported=copy / own)
+
+    assert (first, again, copied) == (True, False, True)
+
+
+def test_an_environment_that_runs_other_code_is_not_measured(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(CannotCompare, match=r"runs the code in .*/other/dawr, and .*/tree/src/dawr was to be measured"):
+        install_without_pip(tree, monkeypatch, imported=tmp_path / "other" / "dawr" / "__init__.py")
+
+
+def test_the_gate_ends_with_2_when_a_side_runs_other_code(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The environment of these tests imports this tree, and another one was to be measured."""
+    build = tmp_path / "build"
+    environment = build / "this-tree" / ".venv"
+    environment.parent.mkdir(parents=True)
+    environment.symlink_to(Path(sys.prefix))
+    (build / "this-tree" / "installed").write_text(gate_install.stamp_of(tree, environment))
+    monkeypatch.setattr(gate, "ROOT", tree)
+    monkeypatch.setattr(gate, "must_be_disk", lambda _: None)
+    monkeypatch.setattr(gate, "install_commit", lambda *_: Path(PROGRAM))
+
+    code = main(["--rev", "HEAD", "--build", str(build), "--directory", str(tmp_path)])
+
+    assert code == 2
+    assert f"and {tree / 'src' / 'dawr'} was to be measured.\n" in capsys.readouterr().err
 
 
 @pytest.mark.slow
