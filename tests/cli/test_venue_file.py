@@ -2,6 +2,7 @@
 
 import json
 import tomllib
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -188,6 +189,8 @@ NO_TOML = {
         b'slug = "a"\nzone = "UTC"\ncolour = 1\n[name]\nen = "A"',
         "line 3: Colour: this is not known here.",
     ),
+    "a number that is too long": (b"day_start = " + b"9" * 5000, "a number in it has too many digits."),
+    "JSON with a number that is too long": (b'{"day_start": ' + b"9" * 5000 + b"}", ""),
     "lists in lists": (b"queues = " + b"[" * 100_000 + b"]" * 100_000, "it is nested more deeply than any venue."),
     "tables in tables": (b"name = " + b"{a=" * 100_000 + b"1" + b"}" * 100_000, "it is nested more deeply than"),
     "JSON lists in lists": (b'{"queues":' + b"[" * 100_000 + b"]" * 100_000 + b"}", "it is nested more deeply than"),
@@ -253,6 +256,7 @@ def toml(**wrong: str) -> str:
         ),
         ({"second": "xyzzy = 3"}, "line 12: Queues[1]: xyzzy: this is not known here. Leave it out.\n"),
         ({"second": 'capacity = "many"'}, "line 12: Queues[1]: capacity: send a number."),
+        ({"second": "capacity = " + "9" * 100}, "line 12: Queues[1]: capacity: "),
         ({"second": "capacity = -3"}, "line 12: Capacity of queue xray: choose 0 to 100000."),
         ({"first": "[[queues]]"}, "line 8: Queues[1]: id: this is needed."),
         ({"first": 'hours.weak = ["08:00-16:00"]'}, "line 8: Queues[0]: hours: weak: this is not known here."),
@@ -272,6 +276,57 @@ def test_what_is_wrong_in_a_file_is_named_with_its_line_and_the_nearest_field(
     assert f"<stdin> does not describe a venue: {complaint}" in done.complained
 
 
+NOTED = '''\
+slug = "noted"  # it's """ no string
+zone = "Asia/Qatar"
+name.en = """
+[[queues]]
+id = "no queue" """
+
+[[queues]]
+id = "lab"
+name = { en = \'\'\'[[queues]]\'\'\' }
+floor = \'\'\'
+[[queues]]
+\'\'\'
+
+[[queues]]
+id = "xray"
+capacity = "many"
+'''
+
+
+def test_lines_within_a_string_are_no_tables(embedded: Installation) -> None:
+    done = embedded.dawr("venue", "apply", "-", stdin=NOTED)
+
+    assert "<stdin> does not describe a venue: line 16: Queues[1]: capacity: send a number." in done.complained
+
+
+@pytest.mark.parametrize("is_served", [False, True])
+def test_a_bad_code_in_a_new_venue_is_named_with_its_file_and_line(embedded: Installation, *, is_served: bool) -> None:
+    embedded.create_venue()
+    file = embedded.directory / "new.toml"
+    cases = {
+        toml().replace('id = "xray"', 'id = "Bad Id"'): (11, "“Bad Id” is no queue code"),
+        toml(first='aliases = ["Bad Alias"]'): (8, "“Bad Alias” is no queue code"),
+        toml().replace('id = "desk-1"', f'id = "{"D" * 40}"'): (24, f"“{'D' * 32}” is no desk code"),
+        toml(first="".join(f'[[queues]]\nid = "q{n}"\nname.en = "Q"\n' for n in range(200))): (
+            5,
+            "Queues: at most 200",
+        ),
+    }
+
+    with ExitStack() as stack:
+        if is_served:
+            stack.enter_context(embedded.serve())
+        for document, (line, complaint) in cases.items():
+            file.write_text(document.replace('slug = "clinic"', 'slug = "new"'))
+            done = embedded.dawr("venue", "apply", file)
+
+            assert done.exit_code == 1
+            assert done.complained.startswith(f"Error: {file} does not describe a venue: line {line}: {complaint}")
+
+
 def test_what_is_wrong_in_json_is_named_with_its_line_too(embedded: Installation) -> None:
     embedded.dawr("venue", "apply", "-", stdin=toml())
     shown = embedded.dawr("venue", "show", "clinic").said
@@ -285,7 +340,7 @@ def test_what_is_wrong_in_json_is_named_with_its_line_too(embedded: Installation
 
 
 LANGUAGES = ("ar", "de", "en", "es", "fr", "hi", "ur", "zh")
-TOO_MANY = "Error: Queues: at most 200 are allowed, and these are {count}.\n"
+TOO_MANY = "Error: <stdin> does not describe a venue: line 1: Queues: at most 200 are allowed, and these are {count}.\n"
 
 
 def test_a_file_with_too_many_queues_is_refused_with_the_limit(installation: Installation) -> None:

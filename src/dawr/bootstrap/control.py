@@ -16,7 +16,7 @@ from typing import Literal
 import msgspec
 
 from dawr.domain import QueueVerb
-from dawr.domain.errors import Refused
+from dawr.domain.errors import Fact, InvalidValue, Refused
 from dawr.ports.faults import Busy, StoreFault
 from dawr.web.wording import sentence_of
 
@@ -37,6 +37,8 @@ class Request(msgspec.Struct):
 class Response(msgspec.Struct):
     answer: msgspec.Raw = msgspec.Raw(b"null")
     problem: str | None = None
+    invalid: dict[str, Fact] | None = None
+    """The facts of an invalid value, so that the tool can say where it stands."""
 
 
 class QueueChange(msgspec.Struct, frozen=True):
@@ -93,14 +95,15 @@ async def _respond(line: bytes, handlers: Mapping[str, Handler]) -> Response:
             return Response(problem=f"This server knows no command {request.command!r}; is it older than the tool?")
         answer = await handlers[request.command](request.argument)
     except Refused as refusal:
-        return Response(problem=sentence_of(refusal))
+        invalid = dict(refusal.facts) if isinstance(refusal, InvalidValue) else None
+        return Response(problem=sentence_of(refusal), invalid=invalid)
     except (StoreFault, Busy, msgspec.MsgspecError, RecursionError) as error:
         return Response(problem=str(error) or error.__doc__)
     return Response(answer=msgspec.Raw(msgspec.json.encode(answer)))
 
 
 def ask(path: Path, command: str, argument: object = None, *, seconds: float = ANSWER_SECONDS) -> bytes:
-    """The running server's answer as JSON."""
+    """Return the running server's answer as JSON. A value that it refuses is refused here in the same way."""
     request = msgspec.json.encode({"command": command, "argument": argument}) + b"\n"
     if len(request) > MAX_LINE_BYTES:
         raise ControlFailed(f"This is larger than the {MAX_LINE_BYTES // MEBIBYTE} MiB that a running server reads.")
@@ -114,6 +117,9 @@ def ask(path: Path, command: str, argument: object = None, *, seconds: float = A
     except (OSError, msgspec.MsgspecError) as error:
         why = (error.strerror or "no answer in time") if isinstance(error, OSError) else "it broke off"
         raise ControlFailed(f"The server does not answer at {path}: {why}. Look at its log, and restart it.") from error
+    if response.invalid is not None:
+        field, rule = str(response.invalid.pop("field")), str(response.invalid.pop("rule"))
+        raise InvalidValue(field, rule, **response.invalid)
     if response.problem is not None:
         raise ControlFailed(response.problem)
     return bytes(response.answer)

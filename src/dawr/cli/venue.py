@@ -69,8 +69,12 @@ def show(data: str | None, slug: str) -> None:
 @click.argument("file", type=click.File("rb"))
 def apply(data: str | None, file: BinaryIO) -> None:
     """Make the venue that FILE describes, in TOML or JSON, or change it (- is standard input)."""
-    venue = _described(file.read(), file.name)
-    venue_id = one_writer.write(settings_of(data=data), "set-up", venue, lambda dawr: dawr.set_up(venue))
+    document = file.read()
+    venue = _described(document, file.name)
+    try:
+        venue_id = one_writer.write(settings_of(data=data), "set-up", venue, lambda dawr: dawr.set_up(venue))
+    except InvalidValue as refusal:  # some rules depend on what the venue had before
+        raise _complaint(file.name, _refusal(refusal, document)) from refusal
     click.echo(f"Venue {venue.slug} is set up ({venue_id}).")
 
 
@@ -98,7 +102,13 @@ def _described(document: bytes, name: str) -> Venue:
         why = f"it cannot be read: {error}."
     except RecursionError:
         why = "it is nested more deeply than any venue."
-    raise click.ClickException(f"{name} does not describe a venue: {why}")
+    except ValueError:  # of Python itself: TOML sets no limit to the digits of a number
+        why = "a number in it has too many digits."
+    raise _complaint(name, why)
+
+
+def _complaint(name: str, why: str) -> click.ClickException:
+    return click.ClickException(f"{name} does not describe a venue: {why}")
 
 
 def _misfit(error: msgspec.ValidationError, document: str) -> str:

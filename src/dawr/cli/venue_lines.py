@@ -6,11 +6,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dawr.domain.errors import Fact
+from dawr.domain.queue import LONGEST_CODE
 
 Path = tuple[str | int, ...]
 
 STEP = re.compile(r"\[(?P<index>\d+|\.\.\.)\]|(?P<name>[^.\[\]]+)")
 JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
+TOML_SKIPPED = re.compile(
+    r"""(?P<lines>\"{3}(?:[^\\]|\\.)*?\"{3,5}|'{3}.*?'{3,5})|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|\#[^\n]*""", re.DOTALL
+)
+"""Strings and comments. Only a string in three quotes goes over several lines."""
 TOML_NAME = r"(?:[\w-]+|\"[^\"]*\"|'[^']*')"
 TOML_NAMES = rf"{TOML_NAME}(?:\s*\.\s*{TOML_NAME})*"
 TOML_TABLE = re.compile(rf"\s*(?P<brackets>\[\[?)\s*(?P<names>{TOML_NAMES})\s*\]")
@@ -38,6 +43,8 @@ def path_of_field(field: str) -> Path:
 def path_of_refusal(facts: Mapping[str, Fact], described: Mapping[str, Any]) -> Path:
     """Find the value that a rule refuses by its field and by the code of its queue, desk or journey."""
     field = str(facts["field"])
+    if facts.get("rule") == "code":
+        return _path_of_code(str(facts["kind"]), str(facts["code"]), described)
     kind = str(facts.get("kind", next((kind for kind, listed in LISTS.items() if listed == field), "queue")))
     listed, code = LISTS.get(kind, ""), facts.get("code", facts.get(kind))
     for number, one in reversed([*enumerate(described.get(listed, ()))]):  # of two alike, the second is refused
@@ -46,14 +53,26 @@ def path_of_refusal(facts: Mapping[str, Fact], described: Mapping[str, Any]) -> 
     return (field,)
 
 
+def _path_of_code(kind: str, code: str, described: Mapping[str, Any]) -> Path:
+    """Find a code, also among the aliases. The refusal has the beginning of one that is too long."""
+    if kind not in LISTS:
+        return ("slug",)
+    for number, one in enumerate(described.get(LISTS[kind], ())):
+        if str(one["id"])[:LONGEST_CODE] == code:
+            return (LISTS[kind], number, "id")
+        if any(str(alias)[:LONGEST_CODE] == code for alias in one.get("aliases", ())):
+            return (LISTS[kind], number, "aliases")
+    return (LISTS[kind],)
+
+
 def line_with(document: str, text: str) -> int | None:
-    return next((line for line, said in enumerate(document.splitlines(), 1) if text in said), None)
+    return next((line for line, said in enumerate(document.split("\n"), 1) if text in said), None)
 
 
 def _lines_of_toml(document: str) -> Iterator[tuple[Path, int]]:
     tables: dict[Path, int] = {}
     table: Path = ()
-    for line, said in enumerate(document.splitlines(), 1):
+    for line, said in enumerate(TOML_SKIPPED.sub(_emptied, document).split("\n"), 1):
         if header := TOML_TABLE.match(said):
             *outer, last = _names(header["names"])
             table = (*_inside((), outer, tables), last)
@@ -65,6 +84,11 @@ def _lines_of_toml(document: str) -> Iterator[tuple[Path, int]]:
         elif key := TOML_KEY.match(said):
             for length, _ in enumerate(names := _names(key["names"]), 1):
                 yield (*table, *names[:length]), line
+
+
+def _emptied(found: re.Match[str]) -> str:
+    """Keep the lines of a string, and nothing that stands in them."""
+    return found[0] if found["lines"] is None else "\n" * found[0].count("\n")
 
 
 def _names(dotted: str) -> list[str]:
