@@ -74,6 +74,42 @@ def test_texts_that_are_too_long_together_are_refused_with_the_limit(
     assert (refused.json["field"], refused.json["most"]) == (field, MAX_TEXT_CHARS)
 
 
+def hours(*, week: list[list[str]] | None = None, dates: int = 0) -> dict[str, Any]:
+    exceptions: dict[str, list[str]] = {f"{2100 + number // 28}-01-{1 + number % 28:02}": [] for number in range(dates)}
+    return {"hours": {"week": week or [[]] * 7, "exceptions": exceptions}}
+
+
+@pytest.mark.parametrize(
+    ("field", "given", "count", "limit"),
+    [
+        (
+            "desks",
+            {
+                "queues": queues(200),
+                "desks": [{**desk, "queues": [f"q{number}" for number in range(200)]} for desk in desks(11)],
+            },
+            2200,
+            2000,
+        ),
+        ("hours", {"queues": [{**queues(1)[0], **hours(dates=401)}], "desks": []}, 401, 400),
+        (
+            "hours",
+            {"queues": [{**queues(1)[0], **hours(week=[["08:00-08:01"] * 25, *[[]] * 6])}], "desks": []},
+            25,
+            24,
+        ),
+    ],
+)
+def test_desks_and_hours_that_would_be_slow_are_refused_with_the_limit(
+    api: Api, field: str, given: dict[str, Any], count: int, limit: int
+) -> None:
+    refused = put(api, a_new("slow"), a_set_up(**given))
+
+    must_be_problem(refused, 422, "invalid-value")
+    assert (refused.json["field"], refused.json["count"], refused.json["most"]) == (field, count, limit)
+    assert str(limit) in refused.json["detail"]
+
+
 def test_a_venue_of_the_largest_size_is_made_and_looked_at(api: Api) -> None:
     slug = a_new("largest")
     largest = {"queues": [*queues(199), *a_set_up()["queues"]], "desks": desks(200), "journeys": journeys(50)}

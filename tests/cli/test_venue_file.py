@@ -256,7 +256,7 @@ def toml(**wrong: str) -> str:
         ),
         ({"second": "xyzzy = 3"}, "line 12: Queues[1]: xyzzy: this is not known here. Leave it out.\n"),
         ({"second": 'capacity = "many"'}, "line 12: Queues[1]: capacity: send a number."),
-        ({"second": "capacity = " + "9" * 100}, "line 12: Queues[1]: capacity: "),
+        ({"second": "capacity = " + "9" * 100}, "line 12: Capacity of queue xray: choose 0 to 100000."),
         ({"second": "capacity = -3"}, "line 12: Capacity of queue xray: choose 0 to 100000."),
         ({"first": "[[queues]]"}, "line 8: Queues[1]: id: this is needed."),
         ({"first": 'hours.weak = ["08:00-16:00"]'}, "line 8: Queues[0]: hours: weak: this is not known here."),

@@ -1,5 +1,6 @@
 """A venue as it was set up."""
 
+from datetime import date
 from typing import Any
 
 import msgspec
@@ -7,7 +8,7 @@ import pytest
 
 from dawr.domain.day import Day
 from dawr.domain.errors import InvalidValue, UnknownDesk, UnknownQueue, UnknownVenue
-from dawr.domain.hours import Hours
+from dawr.domain.hours import Hours, WrittenSpan
 from dawr.domain.venue import Desk, DeskId, Venue, VenueKind, checked, clinic_among
 from tests.domain.builders import a_desk, a_queue, a_venue
 
@@ -209,3 +210,45 @@ def test_a_venue_that_was_larger_before_may_stay_as_large_or_shrink_but_not_grow
     assert checked(smaller, before=before) is smaller
     with pytest.raises(InvalidValue, match="too-many count=230 most=200"):
         checked(before, before=smaller)
+
+
+def served(count: int) -> Venue:
+    """A venue whose desks serve so many queues together."""
+    queues = [a_queue(f"q{number}") for number in range(100)]
+    codes = [queue.id for queue in queues]
+    desks = [a_desk(f"d{number}", *codes[: count - 100 * number]) for number in range(-(-count // 100))]
+    return a_venue(*queues, desks=tuple(desks))
+
+
+def with_hours(*, spans: int = 1, dates: int = 0) -> Venue:
+    day = tuple((minute, minute + 1) for minute in range(0, 2 * spans, 2))
+    exceptions: dict[str, tuple[WrittenSpan, ...]] = {
+        date.fromordinal(740_000 + number).isoformat(): () for number in range(dates)
+    }
+    return a_venue(a_queue("lab", hours=Hours(week=((),) * 6 + (day,), exceptions=exceptions)))
+
+
+@pytest.mark.parametrize(
+    ("largest", "larger", "largest_of_all", "refusal"),
+    [
+        (served(2_000), served(2_001), served(2_002), "too-many-served count=2001 most=2000"),
+        (with_hours(spans=24), with_hours(spans=25), with_hours(spans=26), "too-many-spans .*count=25 most=24"),
+        (with_hours(dates=400), with_hours(dates=401), with_hours(dates=402), "too-many-dates .*count=401 most=400"),
+    ],
+)
+def test_what_the_desks_serve_and_the_hours_are_limited_and_may_stay_as_large_as_before(
+    largest: Venue, larger: Venue, largest_of_all: Venue, refusal: str
+) -> None:
+    assert checked(largest) is largest
+    assert checked(larger, before=larger) is larger
+    assert checked(larger, before=largest_of_all) is larger
+    for before in (None, largest):
+        with pytest.raises(InvalidValue, match=refusal):
+            checked(larger, before=before)
+
+
+def test_the_spans_of_a_date_are_limited_as_those_of_a_weekday_are() -> None:
+    day = tuple((minute, minute + 1) for minute in range(0, 50, 2))
+
+    with pytest.raises(InvalidValue, match="too-many-spans queue=lab count=25 most=24"):
+        checked(a_venue(a_queue("lab", hours=Hours(week=((),) * 7, exceptions={"2026-12-31": day}))))

@@ -27,6 +27,9 @@ WRITTEN = re.compile(r"(\d{1,2}):([0-5]\d) ?[-–] ?(\d{1,2}):([0-5]\d)", re.ASC
 LONGEST_SHOWN = 40
 MINUTES_OF_A_DAY = 24 * 60
 DAYS_LOOKED_AHEAD = 14
+MAX_SPANS_PER_DAY = 24
+MAX_DATES = 400
+"""Every look at the queue costs time for each of its spans and dates."""
 
 
 class Hours(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -114,6 +117,23 @@ def checked(hours: Hours) -> Hours:
         if not _is_iso_date(exception):
             raise InvalidValue("hours", "date", date=exception[:LONGEST_SHOWN])
     return hours
+
+
+def limit_size(hours: Hours, before: Hours | None, *, queue: str) -> None:
+    """Refuse too many dates, or too many spans of one day. A queue that had more before may keep as many."""
+    if (dates := _count_dates(hours)) > max(MAX_DATES, _count_dates(before)):
+        raise InvalidValue("hours", "too-many-dates", queue=queue, count=dates, most=MAX_DATES)
+    if (spans := _count_spans(hours)) > max(MAX_SPANS_PER_DAY, _count_spans(before)):
+        raise InvalidValue("hours", "too-many-spans", queue=queue, count=spans, most=MAX_SPANS_PER_DAY)
+
+
+def _count_dates(hours: Hours | None) -> int:
+    return 0 if hours is None else len(hours.exceptions)
+
+
+def _count_spans(hours: Hours | None) -> int:
+    """Count the spans of the day that has the most."""
+    return 0 if hours is None else max(map(len, hours.every_day), default=0)
 
 
 def written(span: Span) -> str:

@@ -10,6 +10,7 @@ from zoneinfo import available_timezones
 
 import msgspec
 
+from dawr.domain import hours as opening_hours
 from dawr.domain import journey
 from dawr.domain import queue as queues
 from dawr.domain.day import Day, end_of_day, later_of, service_day
@@ -196,6 +197,8 @@ class VenueLimits(msgspec.Struct, frozen=True):
 
 
 DEFAULT_LIMITS: Final = VenueLimits()
+MAX_SERVED_QUEUES = 2_000
+"""The queues that desks serve, of all desks together."""
 
 
 def checked(venue: Venue, *, before: Venue | None = None, limits: VenueLimits = DEFAULT_LIMITS) -> Venue:
@@ -212,6 +215,8 @@ def checked(venue: Venue, *, before: Venue | None = None, limits: VenueLimits = 
         raise InvalidValue("day_start", "day-start")
     if venue.hue is not None and not 0 <= venue.hue <= LARGEST_HUE:
         raise InvalidValue("hue", "range", least=0, most=LARGEST_HUE)
+    _limit_served(venue, before)
+    _limit_hours(venue, before)
     codes: set[str] = set()
     for queue in venue.queues:
         queues.checked(queue)
@@ -224,6 +229,23 @@ def checked(venue: Venue, *, before: Venue | None = None, limits: VenueLimits = 
     journey.check_walks(venue.walking_minutes)
     _check_codes(venue)
     return venue
+
+
+def _limit_served(venue: Venue, before: Venue | None) -> None:
+    count = _count_served(venue)
+    if count > max(MAX_SERVED_QUEUES, _count_served(before)):
+        raise InvalidValue("desks", "too-many-served", count=count, most=MAX_SERVED_QUEUES)
+
+
+def _count_served(venue: Venue | None) -> int:
+    return 0 if venue is None else sum(len(desk.queues) for desk in venue.desks)
+
+
+def _limit_hours(venue: Venue, before: Venue | None) -> None:
+    hours_before = {} if before is None else {queue.id: queue.hours for queue in before.queues}
+    for queue in venue.queues:
+        if queue.hours is not None:
+            opening_hours.limit_size(queue.hours, hours_before.get(queue.id), queue=queue.id)
 
 
 def _codes(venue: Venue) -> Iterator[tuple[str, str]]:
