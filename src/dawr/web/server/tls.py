@@ -1,4 +1,4 @@
-"""One connection over Dawr's own TLS, which counts for its address since it was accepted, not since its handshake."""
+"""TLS connections of Dawr itself. Each counts for its address since it was accepted, not since its handshake."""
 
 import asyncio
 import ssl
