@@ -10,6 +10,8 @@ from tests.browser.windows import DESK, PAST_THE_GUARD, Windows, intercept
 
 TURNS = 50
 LOST = 0.3
+PATIENT_MS = 60_000
+"""A page whose fetch hangs gives up after 15 s and looks again after 30."""
 
 
 def console(windows: Windows, clinic: Place, room: str = "room-101") -> Page:
@@ -109,11 +111,11 @@ def test_two_desks_press_together_though_answers_get_lost(clinic: Place, windows
         for page in pages:
             page.keyboard.press("Space")
         for page in pages:
-            expect(big(page)).to_contain_text("Arrived")
+            expect(big(page)).to_contain_text("Arrived", timeout=PATIENT_MS)
             called.append(number(page).inner_text())
             page.keyboard.press("x")
         for page in pages:
-            expect(big(page)).to_contain_text("Call next")
+            expect(big(page)).to_contain_text("Call next", timeout=PATIENT_MS)
             page.evaluate(PAST_THE_GUARD)
 
     assert sorted(called) == everybody
