@@ -138,6 +138,18 @@ def test_staff_find_a_visit_that_ended_before_anything_was_finished(exam: Exam) 
     must_be_problem(exam.status(patientId=patient.id), 404, "unknown-visit")
 
 
+def test_a_stranger_hides_an_ended_visit_from_nobody(exam: Exam) -> None:
+    patient, other = exam.patient(), exam.second
+    exam.edit(patient, "end")
+
+    for _ in range(101):
+        link = exam.client.enter(other, patient.id).json["ticket"].removeprefix("/t/")
+        assert exam.client.post(f"/v1/visits/{link}/leave", {}).status == 200
+
+    seen = exam.status(patientId=patient.id, bearer=exam.bearers["staff"])
+    assert (seen.status, seen.json["status"]) == (200, "LEFT")
+
+
 async def test_a_visitor_who_waited_yesterday_is_told_so_by_their_link(here: Here) -> None:
     link = (await here.enter("lab", "Amna")).json["ticket"]
     here.clock.advance(days=1)

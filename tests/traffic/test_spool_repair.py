@@ -142,3 +142,38 @@ def test_a_removed_spool_that_cannot_be_written_again_is_tried_once_a_second_and
 
         path.with_suffix(".begun").rmdir()
     assert (len(bodies_in(tmp_path)), spool.in_memory) == (301, 0)
+
+
+def test_answers_are_kept_when_the_hour_changes_while_no_file_can_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spool_module, "SYNC_SECONDS", 3600.0)
+    spools = tmp_path / "spools"
+    with a_spool(spools) as spool:
+
+        def answer(requests: int, at: int) -> None:
+            for _ in range(requests):
+                spool.append(b"a request", at)
+                spool.count_answer()
+
+        answer(50, NOON)
+        spool.sync()
+        spool.flush()
+        for directory in (spools, counters_beside(spools)):
+            shutil.rmtree(directory)
+            directory.write_text("no directory can be here")
+        for at in (NOON, NOON + MS_PER_HOUR):
+            spool.sync()
+            spool.flush()
+            answer(5, at)
+        spool.sync()
+        answer(1, NOON + MS_PER_HOUR)
+        for directory in (spools, counters_beside(spools)):
+            directory.unlink()
+        answer(1, NOON + MS_PER_HOUR)
+        spool.sync()
+        spool.flush()
+        answer(3, NOON + MS_PER_HOUR)
+
+    assert answers_beside(spools) == 65
+    assert sum(len(read_all(path)[0]) for path in spools_in(spools)) == 65

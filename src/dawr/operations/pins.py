@@ -10,6 +10,7 @@ from typing import ClassVar
 import msgspec
 
 from dawr.domain import DeskNow, Link, Pin, Queue, QueueCode, QueueId, Ticket, Venue, Visit
+from dawr.domain.digits import fold_digits
 from dawr.domain.errors import (
     InvalidValue,
     LineEnded,
@@ -119,7 +120,7 @@ class VerifyPin(_Leaving, frozen=True):
         """Return the visit that the caller knows. None: nobody has this name and number."""
         if self.link is not None:
             visit = visit_behind(tx, self.link)
-            if self.visitor is not None and visit.visitor != checked_visitor(self.visitor):
+            if self.visitor is not None and fold_digits(visit.visitor) != checked_visitor(self.visitor):
                 raise UnknownVisit
             visit.must_be_open("go on with")
             return visit

@@ -333,7 +333,8 @@ class LookForVisitors(View[list[Ticket]], frozen=True):
             wants.visitors.add(fold_digits(self.text.strip()))
 
     def look(self, tx: Transaction, now: int) -> list[Ticket]:
-        text = fold_digits(self.text.strip())
+        typed = self.text.strip()
+        text = fold_digits(typed)
         if not text.isprintable():
             return []
         code = read_session_code(tx.venue, text)
@@ -348,7 +349,8 @@ class LookForVisitors(View[list[Ticket]], frozen=True):
             if number is not None:
                 found |= {t.ticket_id: t for t in _with_number(tx, queue.id, tx.day, number)}
         for line in self._lines(tx):
-            found |= {t.ticket_id: t for t in tx.search(Search("by_name", (*line, text, MOST_FOUND)))}
+            for name in {typed, text}:
+                found |= {t.ticket_id: t for t in tx.search(Search("by_name", (*line, name, MOST_FOUND)))}
         return sorted(found.values(), key=lambda ticket: -ticket.issued_at)[:MOST_FOUND]
 
     def _lines(self, tx: Transaction) -> list[LineKey]:

@@ -114,19 +114,14 @@ class LookAtVisitor(View[tuple[Joined, Line]], frozen=True):
         queue, visitor = tx.venue.queue(self.queue), checked_visitor(self.visitor)
         ticket = tx.open_ticket(open_key(queue.id, visitor))
         if ticket is None or tx.has_ended(ticket) or self._is_hidden(ticket):
-            ended = (t for t in ended_today(tx, visitor) if t.queue_id == queue.id and not self._is_hidden(t))
-            ticket = next((t for t in ended if t.state == "finished"), None)
+            finished = tx.search(Search("finished_in", (visitor, tx.day, queue.id)))
+            ticket = next((t for t in finished if not self._is_hidden(t)), None)
             if ticket is None:
                 raise NotInQueue(queue.id)
         return (standing_of(tx, ticket), tx.line_at(ticket.line_key))
 
     def _is_hidden(self, ticket: Ticket) -> bool:
         return ticket.is_planned and not self.by_staff
-
-
-def ended_today(tx: Transaction, visitor: str) -> list[Ticket]:
-    """Return the visitor's tickets that ended today in any queue, the latest first."""
-    return tx.search(Search("ended_of", (visitor, tx.day)))
 
 
 class LookAtLine(View[list[Ticket]], frozen=True):

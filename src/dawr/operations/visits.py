@@ -22,11 +22,10 @@ from dawr.domain.visit import checked_note
 from dawr.operations import journeys
 from dawr.operations.operation import Operation, View
 from dawr.operations.rows import VISITS
-from dawr.operations.snapshots import ended_today
 from dawr.operations.ticket import Joined, change, standing_of, ticket_behind, visit_behind
 from dawr.operations.transaction import Transaction
 from dawr.operations.visitor import Rejoin
-from dawr.ports import Wants
+from dawr.ports import Search, Wants
 
 
 class Whereabouts(msgspec.Struct, frozen=True):
@@ -79,6 +78,8 @@ class StartVisit(Operation[Whereabouts], frozen=True):
     why: Why = "other"
     note: str | None = None
     """What staff should know, in every queue that it leads to."""
+    by_staff: bool = False
+    """Staff find a visit under way also where nobody can begin one."""
 
     def wants(self, venue: Venue, wants: Wants) -> None:
         wants.visitors.add(checked_visitor(self.visitor))
@@ -105,11 +106,13 @@ class StartVisit(Operation[Whereabouts], frozen=True):
             why=self.why if self.priority else None,
             note=checked_note(self.note),
         ).with_plan(plan_for(tx.venue, journey, self.audience))
-        tx.venue.must_be_active()
-        # All refusals come before this, so that none reveals whether the visitor is here.
+        if not self.by_staff:
+            # No refusal comes behind this, so none reveals to a stranger whether the visitor is here.
+            tx.venue.must_be_active()
         under_way = tx.planned_visit(visitor)
         if under_way is not None and not journeys.is_over(tx, under_way):
             return whereabouts(tx, under_way, now, already=True)
+        tx.venue.must_be_active()
         if under_way is not None:
             expire_visit(tx, under_way, now)
         choice = journeys.choose(tx, visit, now)
@@ -242,8 +245,8 @@ class LookAtPlanned(View[Whereabouts], frozen=True):
 
 def _ended_visit(tx: Transaction, visitor: str) -> Visit | None:
     """Return the visitor's latest visit with a plan that has ended today."""
-    stage = next((ticket for ticket in ended_today(tx, visitor) if ticket.is_planned), None)
-    return None if stage is None else tx.get(VISITS, stage.visit_id)
+    stages = tx.search(Search("ended_stages", (visitor, tx.day)))
+    return tx.get(VISITS, stages[0].visit_id) if stages else None
 
 
 class LookAtChoice(View[tuple[Venue, list[Candidate]]], frozen=True):

@@ -74,8 +74,9 @@ class Search(NamedTuple):
     first: queue, day, round, state, how many. `left_desk`: who was last changed at a desk and has gone from there, the
     latest first: desk, how many. `found`: who of a line waits, is held or missed their call, by a part of their label
     or name or the whole of what the door knows them by: queue, day, round, text, how many. `noted`: who of a line
-    has a visit with this in its note: queue, day, round, text, how many. `ended_of`: a visitor's tickets of a day that
-    have ended, the latest first: visitor, day.
+    has a visit with this in its note: queue, day, round, text, how many. `finished_in`: a visitor's finished tickets of
+    a day in one queue, the latest first: visitor, day, queue. `ended_stages`: their latest ticket of a day that belongs
+    to a journey and has ended: visitor, day.
     """
 
     how: Literal[
@@ -91,7 +92,8 @@ class Search(NamedTuple):
         "left_desk",
         "found",
         "noted",
-        "ended_of",
+        "finished_in",
+        "ended_stages",
     ]
     key: tuple[str | int, ...]
 

@@ -203,6 +203,10 @@ class Spool:
         self._counter_due = None
         if self._counter is not None and self._counter.hour == hour:
             return
+        self._counter = self._rewritten(self._counter)
+        if self._counter is not None and self._counter.is_missing:
+            self._counter_due = (hour, name)  # closed now, a counter without a file would take its answers along
+            return
         counters = counters_beside(self._directory)
         try:
             make_directory(counters)

@@ -304,12 +304,14 @@ class Endpoint:
             request = await self._parsed(raw, caller)
         except REFUSALS:
             raise self._parts.limits.refusal(verdict) from None
+        of_visit = None
         link = self.route.body_link(request.given)
-        if link is not None and await self._opens_visit(link, raw):
-            of_visit = await self._parts.limits.charge_visit(link)
-            if of_visit is not None and of_visit.allowed:
-                return await self._answer_within_limit(raw, caller, of_visit, request)
-        return await self._replay_or_refuse(raw, caller, verdict, request)
+        with suppress(TooMany):  # links that were guessed here before refuse no retry
+            if link is not None and await self._opens_visit(link, raw):
+                of_visit = await self._parts.limits.charge_visit(link)
+        if of_visit is None or not of_visit.allowed:
+            return await self._replay_or_refuse(raw, caller, verdict, request)
+        return await self._answer_within_limit(raw, caller, of_visit, request)
 
     async def _replay_or_refuse(
         self, raw: RawRequest, caller: Caller, verdict: Verdict, request: Request[Any] | None = None

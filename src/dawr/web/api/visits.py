@@ -111,6 +111,7 @@ async def start_journey(parts: Parts, request: Request[JourneyInput]) -> Reply:
         given.priority,
         given.why,
         given.note or None,
+        by_staff=by_staff,
     )
     return await request.do(
         operation,

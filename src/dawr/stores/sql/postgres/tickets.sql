@@ -367,8 +367,25 @@ CROSS JOIN LATERAL (
     LIMIT k.step
 ) AS t;
 
--- name: tickets_ended_of
--- A visitor's tickets of a day that have ended, in all queues, the latest first.
+-- name: tickets_finished_in
+-- A visitor's finished tickets of a day in one queue, the latest first.
+SELECT
+    t.venue_id, t.ticket_id, t.queue_id, t.day, t.round, t.number, t.label, t.priority, t.sequence,
+    t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
+    t.called_at, t.recalled_at, t.started_at, t.finished_at, t.missed_at, t.rejoined_at, t.held_at,
+    t.resumed_at, t.left_at, t.expired_at, t.from_ticket_id, t.previous,
+    t.name, t.party_size, t.area, t.stage, t.prioritized_at, t.extended_at
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS k (venue_id, visitor, day, queue_id)
+CROSS JOIN LATERAL (
+    SELECT * FROM tickets AS s
+    WHERE s.venue_id = k.venue_id AND s.visitor = k.visitor AND s.day = k.day AND s.open_key IS NULL
+        AND s.queue_id = k.queue_id AND s.state = 'finished'
+    ORDER BY s.version DESC
+    LIMIT 100
+) AS t;
+
+-- name: tickets_ended_stages
+-- The latest of a visitor's tickets of a day that belongs to a journey and has ended.
 SELECT
     t.venue_id, t.ticket_id, t.queue_id, t.day, t.round, t.number, t.label, t.priority, t.sequence,
     t.state, t.visitor, t.open_key, t.visit_id, t.issued_at, t.version, t.desk_id, t.recalls,
@@ -378,9 +395,9 @@ SELECT
 FROM unnest($1::text[], $2::text[], $3::text[]) AS k (venue_id, visitor, day)
 CROSS JOIN LATERAL (
     SELECT * FROM tickets AS s
-    WHERE s.venue_id = k.venue_id AND s.visitor = k.visitor AND s.day = k.day AND s.open_key IS NULL
+    WHERE s.venue_id = k.venue_id AND s.visitor = k.visitor AND s.day = k.day AND s.open_key IS NULL AND s.stage IS NOT NULL
     ORDER BY s.version DESC
-    LIMIT 100
+    LIMIT 1
 ) AS t;
 
 -- name: redate_tickets

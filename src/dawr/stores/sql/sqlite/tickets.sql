@@ -256,17 +256,29 @@ WHERE v.venue_id = ?1 AND v.note IS NOT NULL AND v.state = 'open' AND instr(lowe
     AND t.venue_id = ?1 AND t.ticket_id = v.ticket_id AND t.queue_id = ?2 AND t.day = ?3 AND t.round = ?4
 LIMIT ?6;
 
--- name: tickets_ended_of
--- A visitor's tickets of a day that have ended, in all queues, the latest first.
+-- name: tickets_finished_in
+-- A visitor's finished tickets of a day in one queue, the latest first.
 SELECT
     venue_id, ticket_id, queue_id, day, round, number, label, priority, sequence, state, visitor,
     open_key, visit_id, issued_at, version, desk_id, recalls, called_at, recalled_at, started_at,
     finished_at, missed_at, rejoined_at, held_at, resumed_at, left_at, expired_at, from_ticket_id,
     previous, name, party_size, area, stage, prioritized_at, extended_at
 FROM tickets
-WHERE venue_id = ?1 AND visitor = ?2 AND day = ?3 AND open_key IS NULL
+WHERE venue_id = ?1 AND visitor = ?2 AND day = ?3 AND open_key IS NULL AND queue_id = ?4 AND state = 'finished'
 ORDER BY version DESC
 LIMIT 100;
+
+-- name: tickets_ended_stages
+-- The latest of a visitor's tickets of a day that belongs to a journey and has ended.
+SELECT
+    venue_id, ticket_id, queue_id, day, round, number, label, priority, sequence, state, visitor,
+    open_key, visit_id, issued_at, version, desk_id, recalls, called_at, recalled_at, started_at,
+    finished_at, missed_at, rejoined_at, held_at, resumed_at, left_at, expired_at, from_ticket_id,
+    previous, name, party_size, area, stage, prioritized_at, extended_at
+FROM tickets
+WHERE venue_id = ?1 AND visitor = ?2 AND day = ?3 AND open_key IS NULL AND stage IS NOT NULL
+ORDER BY version DESC
+LIMIT 1;
 
 -- name: redate_tickets
 -- All of one line, to the line that it becomes.
