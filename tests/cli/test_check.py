@@ -15,7 +15,7 @@ from dawr.stores.data_directory import DataDirectory, file_system_of
 from dawr.stores.session import all_statements
 from tests.cli.here import run_here
 from tests.cli.installations import Installation, take_numbers
-from tests.running import Finished, dawr, venue_document
+from tests.running import Finished, dawr, eventually, venue_document
 
 
 def check(installation: Installation, *arguments: str, **more: str) -> Finished:
@@ -29,11 +29,16 @@ def test_a_healthy_installation_is_said_to_be_healthy(installation: Installation
     if isinstance(installation.database, str):
         installation.rows("SELECT pg_stat_reset()")  # the database was lent to others before
 
-    public = {"DAWR_PUBLIC_URL": "https://queue.example.org"}
-    done = installation.dawr("check", DAWR_PORT="0", DAWR_RATE_LIMITS="on", **public)
+    def look() -> Finished:
+        public = {"DAWR_PUBLIC_URL": "https://queue.example.org"}
+        return installation.dawr("check", DAWR_PORT="0", DAWR_RATE_LIMITS="on", **public)
+
+    # A server that stops on a busy machine may not have the time to give its leases back. They end by themselves.
+    eventually(lambda: "without giving them back" not in look().said)
+    done = look()
 
     assert (done.exit_code, done.complained) == (0, "")
-    assert {line[0] for line in done.said.splitlines()} == {"✓"}
+    assert {line[0] for line in done.said.splitlines()} == {"✓"}, done.said
     assert "✓  Venues: clinic.\n✓  Every number was given once, and no event is missing.\n" in done.said
     assert "✓  No deadlock, and nobody waits for a lock.\n" in done.said
     assert "✓  Limits are counted by the one process that serves.\n" in done.said
