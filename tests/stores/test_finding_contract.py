@@ -35,6 +35,14 @@ async def test_somebody_is_found_by_their_id_whether_they_have_a_plan_or_not(eng
     assert await found(engine, clinic, "2901234567") == []
 
 
+async def test_an_id_and_a_name_are_found_in_the_digits_of_any_keyboard(engine: Engine, clinic: Venue) -> None:
+    await engine.do(clinic.id, replace(start_visit("army", "123"), name="Aisha"))
+    await engine.do(clinic.id, replace(start_visit("army", "7"), name="غرفة ١٢"))
+
+    assert await found(engine, clinic, "١٢٣") == [("lab", 1)]
+    assert await found(engine, clinic, "١٢") == [("lab", 2)]
+
+
 async def test_somebody_is_found_by_part_of_their_name_in_any_case(
     engine: Engine, clock: DrivenClock, clinic: Venue
 ) -> None:

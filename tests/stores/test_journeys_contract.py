@@ -6,7 +6,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from dawr.domain.errors import NotForThisAudience, NotInQueue, UnknownJourney, UnknownVisit, VisitInWrongState
+from dawr.domain.errors import (
+    NotForThisAudience,
+    NotInQueue,
+    UnknownJourney,
+    UnknownVisit,
+    VenueInactive,
+    VisitInWrongState,
+)
 from dawr.domain.queue import QueueId
 from dawr.domain.venue import Venue, VenueId
 from dawr.engine.engine import Engine
@@ -254,6 +261,17 @@ async def test_whoever_has_a_visit_under_way_begins_no_other(engine: Engine, cli
     assert again.already
     assert again.visit == first.visit
     assert (await kinds_of(engine, clinic)).count("visit.started") == 1
+
+
+async def test_at_an_inactive_venue_only_staff_find_a_visit_under_way(engine: Engine, clinic: Venue) -> None:
+    first = await begin_visit(engine, clinic, "Aisha")
+    await engine.do(clinic.id, SetUp(msgspec.structs.replace(clinic, active=False)))
+
+    for visitor in ("Aisha", "Basma"):
+        with pytest.raises(VenueInactive):
+            await begin_visit(engine, clinic, visitor)
+    by_staff = msgspec.structs.replace(start_visit("army", "Aisha"), by_staff=True)
+    assert (await engine.do(clinic.id, by_staff)).visit == first.visit
 
 
 async def test_fifty_who_begin_at_once_begin_one_visit(

@@ -23,8 +23,8 @@ HOUR_MS = 60 * 60 * 1000
 class Issue(Operation[Joined], frozen=True):
     """Take a number. A visitor who has an open ticket in this line already gets that ticket.
 
-    A restaurant gives one mobile number so many within an hour, whatever became of them. A caller who only guesses a
-    name meets the same refusals whether its visitor has a ticket or not.
+    A restaurant limits the tickets of one mobile number within an hour. A caller who only guesses a name meets the same
+    refusals whether its visitor has a ticket or not.
     """
 
     queue: QueueCode

@@ -107,7 +107,7 @@ class StartVisit(Operation[Whereabouts], frozen=True):
             note=checked_note(self.note),
         ).with_plan(plan_for(tx.venue, journey, self.audience))
         if not self.by_staff:
-            # No refusal comes behind this, so none reveals to a stranger whether the visitor is here.
+            # A refusal after the lookup would reveal whether the visitor is here.
             tx.venue.must_be_active()
         under_way = tx.planned_visit(visitor)
         if under_way is not None and not journeys.is_over(tx, under_way):
